@@ -79,6 +79,7 @@ enum tally_slot_state {
  * @flags: TALLY_F_RELIABLE or 0
  * @lane: enum tally_lane
  * @other: the last rank whose participants or shape differed, plus 1
+ * @op: enum tally_op
  * @arrival_us: by rank: its latest packet, microseconds after @start_ns
  *
  * Times of arrival are hints for people and deadlines: written without lock.
@@ -95,7 +96,8 @@ struct tally_shard {
 	__u8	flags;
 	__u8	lane;
 	__u8	other;
-	__u16	__reserved;
+	__u8	op;
+	__u8	__reserved;
 	__u32	arrival_us[TALLY_RANKS_MAX];
 };
 
@@ -340,6 +342,7 @@ static inline enum tally_drop tally_shard_admit(struct tally_shard *shard,
 	shard->index = tally_get16(hdr->shard);
 	shard->lane = hdr->lane;
 	shard->other = 0;
+	shard->op = hdr->incast;
 	for (i = 0; i < TALLY_RANKS_MAX; i++)
 		shard->arrival_us[i] = 0;
 	shard->state = TALLY_SLOT_OPEN;

@@ -71,7 +71,10 @@ enum tally_lane {
 /* Flags of a contribution that are OR-ed into its RESULT. */
 #define TALLY_F_STICKY		(TALLY_F_NONFINITE | TALLY_F_REJOIN)
 
-/* What a NACK, DECIDE, ABORT or BUSY says, in the header's `incast` byte. */
+/*
+ * What a NACK, DECIDE, ABORT or BUSY says, in the header's `incast` byte.
+ * (A CONTRIB has its enum tally_op there.)
+ */
 enum tally_ask {
 	TALLY_ASK_RESULT = 1,	/* NACK: send me these RESULTs or RECEIPTs */
 	TALLY_ASK_CONTRIB,	/* NACK: send me your contributions again */
@@ -81,6 +84,7 @@ enum tally_ask {
 	TALLY_SAY_OPEN,		/* BUSY: not closed yet, ask later */
 	TALLY_SAY_SHAPE,	/* ABORT: participants or shape differ */
 	TALLY_SAY_CANCEL,	/* ABORT: cancelled by its submitter */
+	TALLY_SAY_SILENT,	/* ABORT: gave up waiting for the ranks in mask */
 	__TALLY_ASK_END,
 };
 
@@ -98,7 +102,9 @@ enum tally_ask {
  * @shard: CONTRIB, RESULT, RECEIPT, NACK, BUSY, DECIDE: index of the shard
  * @words: 64-bit words of payload; 0 in CONTRIB and RESULT: a block of zeros
  * @exponent: the values' unit is 2^exponent; TALLY_EXP_NONE where words is 0
- * @incast: FEEDBACK: senders at a time; control packets: enum tally_ask
+ * @incast: CONTRIB: enum tally_op, so that an owner whose process is late
+ *	knows whether to answer with RESULTs or RECEIPTs; FEEDBACK: senders at a
+ *	time; other control packets: enum tally_ask
  * @time: CONTRIB: bound, RESULT: the owner's tC; see tally_time_pack()
  * @sent_us: sender's clock, microseconds, wraps; echoed in FEEDBACK
  * @mask: CONTRIB: participants; RESULT: contributors; control: ranks meant
