@@ -12,9 +12,14 @@
  *	in all.  The cells of collective `seq` are number
  *	(seq % window) * cells ... + cells - 1 of either area; chunk i of the
  *	buffer (see tally_layout_init()) is cell i of them.
- *	In a tx cell the process sets words, exponent, bias and the NONFINITE
- *	flag of the header; the kernel ignores its other fields.  An all_gather
- *	or broadcast sends the first cells: the process's own part.
+ *	In a tx cell the process sets words, exponent, bias, weight and the
+ *	NONFINITE flag of the header; the kernel ignores its other fields.  The
+ *	weight is what this chunk weighs beyond SUBMIT's weight: contributions
+ *	that earlier collectives missed.  Both together are below 2^26.  An
+ *	all_gather or broadcast sends the first cells: the process's own part.
+ *	A result cell of a chunk without outcome has another seq in its header.
+ *	In a reduce_scatter the cells of other members' parts hold a header of
+ *	type RECEIPT: mask, weight, exponent and flags of the sum, no payload.
  *	Tx cells may be written again when their collective is complete, result
  *	cells stay as they are until seq + window is submitted.
  *
@@ -195,7 +200,8 @@ struct tally_submit {
  * @flags: TALLY_F_* of all chunks, OR-ed
  * @root: rejoin: rank that sends state
  * @__reserved0: zero
- * @mask_all: ranks that are in every chunk
+ * @mask_all: ranks that are in every chunk; rejoin: the participants of the
+ *	broadcast that brings the state
  * @mask_any: ranks that are in any chunk
  * @missing: with an error: ranks that it is about
  * @late: ranks whose contribution to our own shard came late or not at all
