@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/* The library's own structures. */
+#ifndef LIBTALLY_INTERNAL_H
+#define LIBTALLY_INTERNAL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <tally/tally.h>
+
+#include "codec.h"
+#include "transport.h"
+
+#define TALLY_API __attribute__((visibility("default")))
+
+/* Beyond what a call may take by its timeouts, before a wait gives up. */
+#define GRACE_NS	1000000000ull
+
+/*
+ * Copy the caller's structure of options: what it lacks is 0, what it has more
+ * must be 0.  NULL: all zeros.  Its first field is a u32 size.
+ */
+static inline int opts_get(void *to, size_t known, const void *from)
+{
+	const unsigned char *p = from;
+	uint32_t size, i;
+
+	memset(to, 0, known);
+	if (!from)
+		return 0;
+	memcpy(&size, from, sizeof(size));
+	if (size < sizeof(size))
+		return -EINVAL;
+	for (i = (uint32_t)known; i < size; i++) {
+		if (p[i])
+			return -E2BIG;
+	}
+	memcpy(to, from, size < known ? size : known);
+	return 0;
+}
+
+/*
+ * Fill the caller's structure: as much as fits its size, which stays; what the
+ * caller knows and we do not is 0.
+ */
+static inline int opts_put(void *to, const void *from, size_t known)
+{
+	uint32_t size;
+
+	memcpy(&size, to, sizeof(size));
+	if (size < sizeof(size))
+		return -EINVAL;
+	memcpy(to, from, size < known ? size : known);
+	memcpy(to, &size, sizeof(size));
+	if (size > known)
+		memset((char *)to + known, 0, size - known);
+	return 0;
+}
+
+uint64_t now_ns(void);
+
+struct tally {
+	const struct transport_ops	*ops;
+	void				*ctx;
+	struct tally_info		info;
+	unsigned int			members;
+};
+
+/* For tests: a transport that is not among the library's own. */
+int open_with(const struct transport_ops *ops, const char *where,
+	      struct tally **out);
+
+/**
+ * struct flight - a place in the window
+ * @call: that @seq is a part of; NULL: nothing is in flight here
+ * @part: which one
+ */
+struct flight {
+	struct tally_call	*call;
+	uint32_t		seq;
+	uint32_t		part;
+};
+
+/**
+ * struct tally_member - one rank
+ * @next: number of the next collective to submit
+ * @oldest: first one that is not over; @next - @oldest are in flight
+ * @stale: must rejoin
+ * @blocked: SUBMIT said EAGAIN
+ * @flight: by seq modulo window
+ * @head: calls with parts to submit, in order of posting
+ * @calls: all of them
+ * @scratch: call of the functions that are init, post and wait in one
+ */
+struct tally_member {
+	struct tally		*t;
+	struct transport_link	link;
+	uint32_t		next;
+	uint32_t		oldest;
+	bool			stale;
+	bool			blocked;
+	struct flight		flight[TALLY_RANKS];
+	struct tally_call	*head;
+	struct tally_call	**tail;
+	struct tally_call	*calls;
+	struct tally_call	*scratch;
+};
+
+enum call_state {
+	CALL_EMPTY,	/* no init yet */
+	CALL_READY,	/* initialised, never posted */
+	CALL_ACTIVE,
+	CALL_ENDED,
+};
+
+/**
+ * struct tally_call - what to do, and how far it is
+ * @m: member
+ * @all: next of the member's calls
+ * @queued: next call with parts to submit
+ * @in: values or bytes to contribute; NULL: none are needed
+ * @out: where the outcome goes
+ * @count: values (of one part), or bytes (of one part)
+ * @slice: as many of them in one collective
+ * @parts: collectives
+ * @submitted: of them
+ * @over: of them
+ * @chunks: of a full collective
+ * @participants: mask
+ * @n: of them
+ * @index: our place among them
+ * @member: we are one of them
+ * @encoded: the next part stands in its tx cells already
+ * @cancelled: end what is left
+ * @remember: exponents of results are kept for the next post
+ * @floor: by part and chunk: smallest exponent to encode with
+ * @floors: length of it
+ * @deadline_ns: by which the call must have ended
+ */
+struct tally_call {
+	struct tally_member	*m;
+	struct tally_call	*all;
+	struct tally_call	*queued;
+	enum call_state		state;
+	uint8_t			op;
+	const uint8_t		*in;
+	uint8_t			*out;
+	size_t			count;
+	size_t			slice;
+	uint32_t		parts;
+	uint32_t		submitted;
+	uint32_t		over;
+	uint32_t		chunks;
+	uint32_t		root;
+	uint64_t		participants;
+	uint32_t		n;
+	uint32_t		index;
+	uint32_t		per_word;
+	bool			member;
+	bool			encoded;
+	bool			cancelled;
+	bool			remember;
+	bool			state_first;
+	struct codec_block	how;
+	struct tally_call_opts	opts;
+	int8_t			*floor;
+	size_t			floors;
+	uint64_t		start_ns;
+	uint64_t		deadline_ns;
+	struct tally_report	report;
+};
+
+/* call.c */
+int call_reset(struct tally_call *call);
+/* progress.c */
+void progress(struct tally_member *m);
+int call_run(struct tally_call *call, struct tally_report *report);
+/* part.c: one collective of a call */
+struct part;
+
+/* carry.c */
+
+#endif
