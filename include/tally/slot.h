@@ -248,6 +248,17 @@ static inline enum tally_drop tally_scan_check(const struct tally_keys *keys,
 	return TALLY_KEEP;
 }
 
+/*
+ * True for the seq of a slot or shard that was last used about 2^31 or more
+ * collectives ago, so that its signed distance has turned: nothing is ever
+ * opened that far beyond @base.  The margin of 2^16 is for a window, and for
+ * a @base that another thread has moved on meanwhile.
+ */
+static inline int tally_seq_forgotten(__u32 seq, __u32 base)
+{
+	return seq - base - (1u << 16) <= 1u << 31;
+}
+
 /**
  * tally_slot_admit - may this contribution be added?  Slot's lock held.
  * @slot: the chunk's slot in the ring
@@ -269,7 +280,8 @@ static inline __u32 tally_slot_admit(const struct tally_slot *slot, __u32 base,
 
 	if (tally_seq_diff(seq, base) >= (__s32)window)
 		return TALLY_DROP_AHEAD;
-	if (slot->state == TALLY_SLOT_UNUSED || d > 0)
+	if (slot->state == TALLY_SLOT_UNUSED || d > 0 ||
+	    tally_seq_forgotten(slot->seq, base))
 		return TALLY_SLOT_FRESH;
 	if (d < 0)
 		return TALLY_DROP_STALE;
@@ -304,7 +316,8 @@ static inline enum tally_drop tally_shard_admit(struct tally_shard *shard,
 	__u64 bound;
 	__u32 i;
 
-	if (shard->state != TALLY_SLOT_UNUSED) {
+	if (shard->state != TALLY_SLOT_UNUSED &&
+	    !tally_seq_forgotten(shard->seq, base)) {
 		__s32 d = tally_seq_diff(seq, shard->seq);
 
 		if (d < 0)
@@ -357,8 +370,8 @@ static inline void tally_shard_arrival(struct tally_shard *shard, __u32 seq,
 
 	if (shard->seq != seq || now < shard->start_ns)
 		return;
-	shard->arrival_us[rank & (TALLY_RANKS_MAX - 1)] =
-		us > 0xffffffffull ? 0xffffffff : (__u32)us;
+	rank &= TALLY_RANKS_MAX - 1;
+	shard->arrival_us[rank] = us > 0xffffffffull ? 0xffffffff : (__u32)us;
 	if (!(shard->seen >> rank & 1))
 		shard->seen |= 1ull << rank;
 }
