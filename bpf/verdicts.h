@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the XDP programs count, for each processor: one value of the map
  * `verdicts`.  Why the module drops a packet is counted by the module.
