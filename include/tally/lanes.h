@@ -103,6 +103,10 @@ static inline void tally_shift_init(struct tally_shift *shift, __u32 bits,
 {
 	shift->k = k;
 	shift->zero = k >= bits;
+	shift->keep = 0;
+	shift->low = 0;
+	shift->half = 0;
+	shift->one = 0;
 	if (!k || shift->zero)
 		return;
 	shift->keep = tally_lane_fill(bits, (1ull << (bits - k)) - 1);

@@ -12,6 +12,7 @@
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/bottom_half.h>
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -32,6 +33,12 @@ static inline void *tally_zalloc(size_t bytes)
 static inline void tally_free(void *p)
 {
 	kvfree(p);
+}
+
+/* The engine itself holds keys. */
+static inline void tally_free_keys(void *p, size_t bytes)
+{
+	kvfree_sensitive(p, bytes);
 }
 
 #else

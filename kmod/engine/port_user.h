@@ -6,6 +6,9 @@
 #ifndef _TALLY_PORT_USER_H
 #define _TALLY_PORT_USER_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -138,6 +141,9 @@ typedef struct {
 #define spin_unlock(l)		pthread_spin_unlock(&(l)->lock)
 #define spin_lock_bh(l)		spin_lock(l)
 #define spin_unlock_bh(l)	spin_unlock(l)
+#define local_bh_disable()	((void)0)
+#define local_bh_enable()	((void)0)
+#define fallthrough		__attribute__((fallthrough))
 #define lockdep_assert_held(l)	((void)(l))
 
 static inline void *tally_zalloc(size_t bytes)
@@ -147,6 +153,12 @@ static inline void *tally_zalloc(size_t bytes)
 
 static inline void tally_free(void *p)
 {
+	free(p);
+}
+
+static inline void tally_free_keys(void *p, size_t bytes)
+{
+	explicit_bzero(p, bytes);
 	free(p);
 }
 

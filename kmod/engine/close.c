@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The owner's side in engine context: shards close when all their chunks are
+ * full or their deadline passes, and the window moves on.
+ */
+#include "internal.h"
+
+/* Fields of a RESULT that the slot does not know. */
+static void owned_identify(struct tally_engine *e, struct tally_member *m,
+			   struct tally_owned *o, u32 chunk,
+			   struct tally_hdr *hdr)
+{
+	hdr->group = tally_put16(e->config.group);
+	hdr->rank = tally_put16(m->rank);
+	hdr->epoch = tally_put32(e->config.epoch);
+	hdr->seq = tally_put32(o->seq);
+	hdr->chunk = tally_put32(chunk);
+	hdr->shard = tally_put16(o->shard.index);
+	hdr->done = 0;
+	hdr->tag = 0;
+}
+
+/*
+ * Close one chunk.  @force: also one that participants are missing from, or
+ * that nothing came for.
+ */
+static void owned_close(struct tally_engine *e, struct tally_member *m,
+			struct tally_owned *o, u32 chunk, bool force)
+{
+	struct tally_hdr *hdr = tally_owned_cell(e, o, chunk);
+	struct tally_chunk *c = &o->chunk[chunk];
+	struct tally_slot *slot = &c->slot;
+	s32 d;
+
+	spin_lock_bh(&c->lock);
+	d = slot->state == TALLY_SLOT_UNUSED ? -1 :
+	    tally_seq_diff(slot->seq, o->seq);
+	if (force && d < 0) {
+		tally_slot_reset(slot, &o->shard);
+		d = 0;
+	}
+	if (d > 0) {
+		/* The bit belongs to the collective that took our place. */
+		spin_unlock_bh(&c->lock);
+		set_bit(chunk, o->full);
+		return;
+	}
+	if (d < 0 || slot->state == TALLY_SLOT_CLOSED ||
+	    (slot->state == TALLY_SLOT_OPEN && !force)) {
+		spin_unlock_bh(&c->lock);
+		return;
+	}
+	tally_slot_close(slot, hdr);
+	spin_unlock_bh(&c->lock);
+
+	owned_identify(e, m, o, chunk, hdr);
+	o->closed++;
+	set_bit(chunk, o->publish);
+	tally_count(e, hdr->flags & TALLY_F_PARTIAL ?
+		    TALLY_COUNT_CLOSES_PARTIAL : TALLY_COUNT_CLOSES_FULL, 1);
+	tally_count(e, TALLY_COUNT_ALIGNED, slot->aligned);
+	tally_event(e, TALLY_TRACE_CLOSE, m->rank, o->seq, o->shard.index,
+		    chunk, slot->mask, 0);
+}
+
+/* No slot of @o's collective opens after this. */
+static bool owned_end(struct tally_owned *o)
+{
+	bool ours;
+
+	spin_lock_bh(&o->lock);
+	ours = o->shard.seq == o->seq;
+	if (ours)
+		o->shard.state = TALLY_SLOT_CLOSED;
+	spin_unlock_bh(&o->lock);
+	return ours;
+}
+
+/* Close all that is open: the deadline has passed, or nobody will come. */
+void tally_owned_expire(struct tally_engine *e, struct tally_member *m,
+			struct tally_owned *o)
+{
+	u32 i;
+
+	if (!owned_end(o))
+		return;
+	for_each_set_bit(i, o->opened, e->config.shard_chunks)
+		owned_close(e, m, o, i, true);
+	for (i = 0; i < o->count; i++) {
+		if (!test_bit(i, o->opened))
+			owned_close(e, m, o, i, true);
+	}
+}
+
+/* Somebody asks for a chunk of a closed shard that nothing came for. */
+void tally_owned_void(struct tally_engine *e, struct tally_member *m,
+		      struct tally_owned *o, u32 chunk)
+{
+	owned_close(e, m, o, chunk, true);
+}
+
+/* What engine context keeps of a shard, for a collective that is new here. */
+static void owned_begin(struct tally_engine *e, struct tally_member *m,
+			struct tally_owned *o, u32 seq)
+{
+	struct tally_coll *c = tally_coll_active(e, m, seq);
+
+	o->valid = true;
+	o->seq = seq;
+	o->closed = 0;
+	o->count = 0;
+	o->abort_say = 0;
+	o->abort_mask = 0;
+	o->ask_at = 0;
+	o->ask_ns = TALLY_ASK_MIN_NS;
+	o->batch_n = 0;
+	o->batch_at = 0;
+	bitmap_zero(o->publish, e->config.shard_chunks);
+	bitmap_zero(o->echoed, e->config.shard_chunks);
+	if (c)
+		o->count = tally_layout_count(&c->layout, o->shard.index);
+}
+
+/*
+ * Take the place of a shard that nothing came for, closed from the start.
+ * False if a later collective has it, or contributions came just now.
+ */
+static bool owned_take(struct tally_engine *e, struct tally_member *m,
+		       struct tally_owned *o, const struct tally_shard *about)
+{
+	bool taken = false;
+
+	spin_lock_bh(&o->lock);
+	if (o->shard.state == TALLY_SLOT_UNUSED ||
+	    tally_seq_diff(about->seq, o->shard.seq) > 0) {
+		o->shard.seq = about->seq;
+		o->shard.shape = about->shape;
+		o->shard.participants = about->participants;
+		o->shard.start_ns = e->now;
+		o->shard.close_ns = e->now;
+		o->shard.seen = 0;
+		o->shard.index = about->index;
+		o->shard.flags = about->flags;
+		o->shard.lane = about->lane;
+		o->shard.other = 0;
+		o->shard.op = about->op;
+		memset(o->shard.arrival_us, 0, sizeof(o->shard.arrival_us));
+		o->shard.state = TALLY_SLOT_CLOSED;
+		bitmap_zero(o->full, e->config.shard_chunks);
+		bitmap_zero(o->opened, e->config.shard_chunks);
+		taken = true;
+	}
+	spin_unlock_bh(&o->lock);
+	if (taken)
+		owned_begin(e, m, o, about->seq);
+	return taken;
+}
+
+/* A bounded shard is asked for that no contribution reached: it is VOID. */
+void tally_owned_open_closed(struct tally_engine *e, struct tally_member *m,
+			     const struct tally_shard *about)
+{
+	struct tally_owned *o = tally_owned_at(e, m, about->seq);
+
+	if (tally_seq_diff(about->seq, m->base) >= 0 &&
+	    tally_seq_diff(about->seq, m->base) < (s32)e->window)
+		owned_take(e, m, o, about);
+}
+
+/* The shard will not end; whoever asks for it is told @say about @mask. */
+void tally_owned_abandon(struct tally_owned *o, u8 say, u64 mask)
+{
+	o->abort_say = say;
+	o->abort_mask = mask;
+	owned_end(o);
+}
+
+/* Members disagree: all of them get an error, nobody waits. */
+static void owned_mismatch(struct tally_engine *e, struct tally_member *m,
+			   struct tally_owned *o, u32 other)
+{
+	u64 bit = 1ull << other;
+	struct tally_member *local;
+	struct tally_coll *c;
+
+	spin_lock_bh(&o->lock);
+	o->shard.other = 0;
+	spin_unlock_bh(&o->lock);
+	if (o->abort_mask & bit)
+		return;
+	/* Closed: the others have their RESULTs, only @other is told. */
+	if (o->shard.state != TALLY_SLOT_OPEN) {
+		tally_abort_send(e, m, o->seq, bit, TALLY_SAY_SHAPE, bit);
+	} else {
+		tally_abort_send(e, m, o->seq, o->shard.participants | bit,
+				 TALLY_SAY_SHAPE, bit);
+		tally_owned_abandon(o, TALLY_SAY_SHAPE, o->abort_mask | bit);
+	}
+	tally_for_each_member(e, local) {
+		c = tally_coll_active(e, local, o->seq);
+		if (c && (o->abort_say || local->rank == other))
+			tally_coll_fail(e, local, c, -EBADMSG, bit);
+	}
+}
+
+/*
+ * all_gather and broadcast begin at RESULT: our part is copied from the tx
+ * cells into the slots, which outlive the process.
+ */
+void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c)
+{
+	const struct tally_layout *layout = &c->layout;
+	struct tally_shard about = {
+		.seq = layout->seq,
+		.shape = c->shape,
+		.participants = layout->participants,
+		.index = tally_shard_of(layout->n, layout->seq,
+					tally_mask_index(layout->participants,
+							 m->rank)),
+		.flags = TALLY_F_RELIABLE,
+		.lane = c->req.lane,
+		.op = c->req.op,
+	};
+	u8 sticky = c->req.flags & TALLY_SUBMIT_STATE ? TALLY_F_REJOIN : 0;
+	struct tally_owned *o = tally_owned_at(e, m, layout->seq);
+	u32 i, first = tally_layout_first(layout, about.index);
+
+	if (!owned_take(e, m, o, &about)) {
+		/* Somebody contributed to it, or we come much too late. */
+		if (o->shard.seq != layout->seq) {
+			tally_coll_fail(e, m, c, -ESTALE, 0);
+			return;
+		}
+		if (!o->valid || o->seq != layout->seq)
+			owned_begin(e, m, o, layout->seq);
+		owned_mismatch(e, m, o, m->rank);
+		return;
+	}
+	for (i = 0; i < o->count; i++) {
+		struct tally_hdr *hdr = tally_owned_cell(e, o, i);
+		struct tally_slot *slot = &o->chunk[i].slot;
+		u32 words = tally_layout_words(layout, first + i);
+
+		spin_lock_bh(&o->chunk[i].lock);
+		tally_slot_reset(slot, &o->shard);
+		slot->mask = 1ull << m->rank;
+		slot->participants = slot->mask;
+		slot->weight = 1;
+		slot->words = words;
+		slot->exponent = 0;
+		slot->flags |= sticky;
+		memcpy(tally_cell_words(hdr),
+		       tally_cell_words(tally_tx_cell(e, m, layout->seq, i)),
+		       8 * words);
+		tally_slot_close(slot, hdr);
+		slot->participants = layout->participants;
+		spin_unlock_bh(&o->chunk[i].lock);
+		owned_identify(e, m, o, i, hdr);
+		o->closed++;
+		set_bit(i, o->publish);
+	}
+}
+
+/*
+ * Ranks that a chunk lacks.  One that nothing came for lacks all, if it is
+ * known to exist.  No lock: whoever asks in vain asks again.
+ */
+static u64 owned_lacks(struct tally_owned *o, u32 chunk)
+{
+	struct tally_slot *slot = &o->chunk[chunk].slot;
+
+	if (READ_ONCE(slot->state) != TALLY_SLOT_UNUSED &&
+	    READ_ONCE(slot->seq) == o->seq)
+		return o->shard.participants & ~READ_ONCE(slot->mask);
+	return chunk < o->count ? o->shard.participants : 0;
+}
+
+/* Reliable: ask each participant for the chunks that lack it. */
+static void owned_ask(struct tally_engine *e, struct tally_member *m,
+		      struct tally_owned *o)
+{
+	u32 rank, i, n = o->count ? o->count : e->config.shard_chunks;
+	const struct tally_shard *about = &o->shard;
+	unsigned long *missing = e->spare;
+
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		bool any = false;
+
+		if (!(about->participants >> rank & 1) ||
+		    e->rule.local >> rank & 1)
+			continue;
+		bitmap_zero(missing, n);
+		for (i = 0; i < n; i++) {
+			if (!(owned_lacks(o, i) >> rank & 1))
+				continue;
+			set_bit(i, missing);
+			any = true;
+		}
+		if (!any)
+			continue;
+		tally_packet_chunks(e, m, e->config.node[rank], TALLY_NACK,
+				    TALLY_ASK_CONTRIB, o->seq, about->index,
+				    about, 1ull << rank, missing, n);
+		tally_count(e, TALLY_COUNT_NACKS_SENT, 1);
+		tally_event(e, TALLY_TRACE_NACK, rank, o->seq, about->index, 0,
+			    1ull << rank, 0);
+	}
+}
+
+/* Ranks that an open shard waits for. */
+u64 tally_owned_waits(struct tally_engine *e, struct tally_owned *o)
+{
+	u32 i, n = o->count ? o->count : e->config.shard_chunks;
+	u64 waits = 0;
+
+	for (i = 0; i < n; i++)
+		waits |= owned_lacks(o, i);
+	return waits;
+}
+
+/* Return: when to look at the shard again. */
+u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
+		    struct tally_owned *o)
+{
+	u8 state, other;
+	u64 close_ns;
+	u32 seq, i;
+
+	spin_lock_bh(&o->lock);
+	state = o->shard.state;
+	seq = o->shard.seq;
+	close_ns = o->shard.close_ns;
+	other = o->shard.other;
+	spin_unlock_bh(&o->lock);
+	if (state == TALLY_SLOT_UNUSED)
+		return TALLY_NEVER;
+	if (!o->valid || o->seq != seq)
+		owned_begin(e, m, o, seq);
+	if (other)
+		owned_mismatch(e, m, o, other - 1);
+
+	if (state == TALLY_SLOT_OPEN) {
+		for_each_set_bit(i, o->full, e->config.shard_chunks) {
+			clear_bit(i, o->full);
+			owned_close(e, m, o, i, false);
+		}
+		if (o->count && o->closed >= o->count)
+			owned_end(o);
+		else if (e->now >= close_ns)
+			tally_owned_expire(e, m, o);
+	}
+	tally_owned_publish(e, m, o);
+	if (o->shard.state != TALLY_SLOT_OPEN)
+		return TALLY_NEVER;
+	if (!(o->shard.flags & TALLY_F_RELIABLE))
+		return close_ns;
+	if (!o->ask_at)
+		o->ask_at = o->shard.start_ns + TALLY_ASK_MIN_NS;
+	if (e->now >= o->ask_at) {
+		owned_ask(e, m, o);
+		o->ask_at = e->now + o->ask_ns;
+		o->ask_ns = min(2 * o->ask_ns, TALLY_ASK_MAX_NS);
+	}
+	return o->ask_at;
+}
+
+/*
+ * The window moves past shards that are closed and published, past seqs that
+ * had none for us, and to where most others are.
+ */
+void tally_base_advance(struct tally_engine *e, struct tally_member *m)
+{
+	u32 base = m->base, i;
+
+	for (;;) {
+		struct tally_owned *o = tally_owned_at(e, m, base);
+
+		if (o->valid && o->seq == base &&
+		    o->shard.seq == base &&
+		    o->shard.state == TALLY_SLOT_CLOSED &&
+		    !tally_owned_publishing(e, o))
+			base++;
+		else if (m->skip[base & (e->ring - 1)] == tally_live(base))
+			base++;
+		else if (tally_seq_diff(m->majority, base) > 0)
+			base = m->majority;
+		else
+			break;
+	}
+	if (base == m->base)
+		return;
+	/*
+	 * A jump abandons what was still open: the others went on without.
+	 * Slots more than a window behind may be taken from now on.
+	 */
+	for (i = 0; i < e->ring; i++) {
+		struct tally_owned *o = &m->owned[i];
+
+		if (!o->valid || tally_seq_diff(o->seq, base) >= 0)
+			continue;
+		if (o->shard.state == TALLY_SLOT_OPEN)
+			owned_end(o);
+		if (tally_seq_diff(o->seq, base - e->window) < 0) {
+			bitmap_zero(o->publish, e->config.shard_chunks);
+			o->batch_n = 0;
+		}
+	}
+	WRITE_ONCE(m->base, base);
+}
+
+/* A local submit tells how many chunks our shard has, or that we have none. */
+void tally_owned_count(struct tally_engine *e, struct tally_member *m,
+		       struct tally_coll *c)
+{
+	const struct tally_layout *layout = &c->layout;
+	u32 seq = layout->seq, shard, count = 0;
+	struct tally_owned *o = tally_owned_at(e, m, seq);
+
+	if (layout->participants >> m->rank & 1) {
+		shard = tally_shard_of(layout->n, seq,
+				       tally_mask_index(layout->participants,
+							m->rank));
+		count = tally_layout_count(layout, shard);
+	}
+	if (!count)
+		m->skip[seq & (e->ring - 1)] = tally_live(seq);
+	else if (o->valid && o->seq == seq)
+		o->count = count;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RESULT or VOID for a chunk whose owner is silent.
+ *
+ * A member that lacks it asks the nodes of all participants but the owner's.
+ * Each sends the RESULT that it holds, or promises to take none from the owner
+ * any more, for good.  If all have promised, nobody holds it and nobody can
+ * come to hold it: it is VOID.  If anybody holds it, nobody can ever collect
+ * all promises.  So any number of members may ask at the same time.
+ *
+ * The owner alone may have taken its own RESULT.  It is told until it says
+ * that it had none, or rejoins; its contributions are refused meanwhile.
+ */
+#include "internal.h"
+
+/* What is known of @seq; NULL if its place in the ring is needed for later. */
+static struct tally_ledger *ledger_at(struct tally_engine *e, u32 seq)
+{
+	struct tally_ledger *ledger = &e->ledger[seq & (e->ring - 1)];
+
+	if (ledger->valid && ledger->seq == seq)
+		return ledger;
+	if (ledger->valid && tally_seq_diff(ledger->seq, seq) > 0)
+		return NULL;
+	ledger->valid = true;
+	ledger->seq = seq;
+	bitmap_zero(ledger->promised, e->cells);
+	bitmap_zero(ledger->voided, e->cells);
+	bitmap_zero(ledger->acked, e->cells);
+	return ledger;
+}
+
+static u32 ledger_bit(struct tally_engine *e, u32 shard, u32 chunk)
+{
+	return shard * e->config.shard_chunks + chunk;
+}
+
+/* A seq that this node cannot place: too old, or made up. */
+static bool seq_strange(struct tally_engine *e, u32 seq)
+{
+	s32 d = tally_seq_diff(seq, tally_engine_seq(e));
+
+	return d > 4 * (s32)e->window;
+}
+
+/* The local ranks' cell of a chunk takes no RESULT from the owner's node. */
+static void promise_cells(struct tally_engine *e, u32 seq, u32 shard, u32 chunk)
+{
+	struct tally_member *m;
+
+	tally_for_each_member(e, m) {
+		struct tally_coll *c = tally_coll_active(e, m, seq);
+
+		if (c && chunk < tally_layout_count(&c->layout, shard))
+			tally_cell_move(c, tally_layout_first(&c->layout, shard)
+					   + chunk, CELL_EMPTY, CELL_PROMISED);
+	}
+}
+
+enum promise {
+	PROMISE_MADE,
+	PROMISE_HELD,	/* the RESULT is here, and was sent */
+	PROMISE_VOID,	/* known to be VOID */
+	PROMISE_GONE,	/* too late to say */
+};
+
+/* This node's answer for one chunk, to @node. */
+static enum promise promise_make(struct tally_engine *e, u32 node, u32 seq,
+				 u32 shard, u32 chunk)
+{
+	struct tally_ledger *ledger = ledger_at(e, seq);
+	u32 bit = ledger_bit(e, shard, chunk);
+	bool gone = false;
+
+	if (!ledger)
+		return PROMISE_GONE;
+	if (test_bit(bit, ledger->voided))
+		return PROMISE_VOID;
+	if (test_bit(bit, ledger->promised) &&
+	    !tally_serve_held(e, node, seq, shard, chunk, &gone))
+		return PROMISE_MADE;
+	if (tally_serve_held(e, node, seq, shard, chunk, &gone))
+		return PROMISE_HELD;
+	if (gone)
+		return PROMISE_GONE;
+	set_bit(bit, ledger->promised);
+	promise_cells(e, seq, shard, chunk);
+	return PROMISE_MADE;
+}
+
+/* VOID goes into the local ranks' cells, as if a holder had sent it. */
+static void void_fill(struct tally_engine *e, u32 seq, u32 shard, u32 chunk,
+		      u32 from)
+{
+	struct tally_member *m;
+	struct tally_hdr hdr;
+	bool done = false;
+
+	tally_packet_init(e, &hdr, TALLY_RESULT, e->member);
+	hdr.rank = tally_put16(from);
+	hdr.flags = TALLY_F_VOID | TALLY_F_PARTIAL | TALLY_F_REPAIR;
+	hdr.seq = tally_put32(seq);
+	hdr.shard = tally_put16(shard);
+	hdr.chunk = tally_put32(chunk);
+	tally_for_each_member(e, m) {
+		struct tally_coll *c = tally_coll_active(e, m, seq);
+
+		if (!c)
+			continue;
+		hdr.lane = c->req.lane;
+		hdr.shape = tally_put32(c->shape);
+		tally_cell_fill(e, m, &hdr, NULL, e->now, &done);
+	}
+	if (done)
+		e->ops->kick(e->host);
+}
+
+/* The ranks on the owner's node do not count until they are known clean. */
+static void refuse_owner(struct tally_engine *e, u32 owner, u32 seq, u32 shard,
+			 u64 participants)
+{
+	u64 ranks = e->node[e->config.node[owner]].ranks & ~e->rule.local;
+	u32 rank;
+
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		struct tally_peer *peer = &e->peer[rank];
+
+		if (!(ranks >> rank & 1))
+			continue;
+		if (!(atomic64_read(&e->refuse) >> rank & 1) ||
+		    tally_seq_diff(seq, peer->refuse_seq) > 0) {
+			WRITE_ONCE(peer->refuse_seq, seq);
+			peer->refuse_shard = shard;
+			peer->refuse_mask = participants;
+		}
+	}
+	atomic64_or(ranks, &e->refuse);
+}
+
+static void void_note(struct tally_engine *e, u64 participants, u32 owner,
+		      u32 seq, u32 shard, u32 chunk, u32 from)
+{
+	struct tally_ledger *ledger = ledger_at(e, seq);
+	u32 bit = ledger_bit(e, shard, chunk);
+
+	if (ledger) {
+		if (test_bit(bit, ledger->voided))
+			return;
+		set_bit(bit, ledger->voided);
+		set_bit(bit, ledger->promised);
+	}
+	tally_count(e, TALLY_COUNT_VOIDS, 1);
+	if (!e->by_rank[owner])
+		refuse_owner(e, owner, seq, shard, participants);
+	void_fill(e, seq, shard, chunk, from);
+}
+
+static void void_tell(struct tally_engine *e, struct tally_member *m, u32 node,
+		      u8 say, u32 seq, u32 shard, u64 participants,
+		      const unsigned long *chunks)
+{
+	struct tally_shard about = {};
+
+	tally_packet_chunks(e, m, node, TALLY_DECIDE, say, seq, shard, &about,
+			    participants, chunks, e->config.shard_chunks);
+}
+
+/* Chunks that all but the owner's node have promised are VOID; tell all. */
+static void decide_check(struct tally_engine *e, struct tally_member *m,
+			 struct tally_coll *c, u32 shard)
+{
+	u64 participants = c->layout.participants;
+	u32 owner = tally_shard_owner(participants, c->layout.n, c->req.seq,
+				      shard);
+	u64 need = participants & ~e->node[e->config.node[owner]].ranks;
+	u32 first = tally_layout_first(&c->layout, shard), i, node;
+	u64 nodes = tally_nodes_of(e, participants);
+	bool any = false;
+
+	bitmap_zero(e->spare, e->config.shard_chunks);
+	for (i = 0; i < tally_layout_count(&c->layout, shard); i++) {
+		if ((c->promised[first + i] & need) != need ||
+		    tally_cell_state(c, first + i) != CELL_PROMISED)
+			continue;
+		set_bit(i, e->spare);
+		any = true;
+		tally_event(e, TALLY_TRACE_DECIDE, owner, c->req.seq, shard, i,
+			    0, 0);
+	}
+	if (!any)
+		return;
+	for (node = 0; node < e->config.nodes; node++) {
+		if (nodes >> node & 1 && node != e->config.self)
+			void_tell(e, m, node, TALLY_SAY_VOID, c->req.seq,
+				  shard, participants, e->spare);
+	}
+	for_each_set_bit(i, e->spare, e->config.shard_chunks)
+		void_note(e, participants, owner, c->req.seq, shard, i,
+			  m->rank);
+}
+
+/* Put the chunks of a shard that @c lacks to a decision. */
+void tally_decide_ask(struct tally_engine *e, struct tally_member *m,
+		      struct tally_coll *c, u32 shard)
+{
+	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
+				      c->req.seq, shard);
+	u32 first = tally_layout_first(&c->layout, shard), i, node, n = 0;
+	u64 nodes = tally_nodes_of(e, c->layout.participants);
+	bool gone = false;
+
+	bitmap_zero(e->spare, e->config.shard_chunks);
+	for (i = 0; i < tally_layout_count(&c->layout, shard); i++) {
+		enum promise mine;
+
+		if (tally_cell_state(c, first + i) != CELL_EMPTY &&
+		    tally_cell_state(c, first + i) != CELL_PROMISED)
+			continue;
+		mine = promise_make(e, e->config.self, c->req.seq, shard, i);
+		if (mine == PROMISE_GONE)
+			gone = true;
+		if (mine != PROMISE_MADE)
+			continue;
+		c->promised[first + i] |= e->rule.local;
+		set_bit(i, e->spare);
+		n++;
+	}
+	if (gone)
+		tally_coll_fail(e, m, c, -ESTALE, 1ull << owner);
+	if (gone || !n)
+		return;
+	tally_count(e, TALLY_COUNT_DECIDES, n);
+	for (node = 0; node < e->config.nodes; node++) {
+		if (nodes >> node & 1 && node != e->config.self &&
+		    node != e->config.node[owner])
+			void_tell(e, m, node, TALLY_ASK_PROMISE, c->req.seq,
+				  shard, c->layout.participants, e->spare);
+	}
+	decide_check(e, m, c, shard);
+}
+
+/* A rank that submits late is bound by what its node promised. */
+void tally_promise_import(struct tally_engine *e, struct tally_coll *c)
+{
+	struct tally_ledger *ledger = &e->ledger[c->req.seq & (e->ring - 1)];
+	const struct tally_layout *layout = &c->layout;
+	u32 shard, chunk, owner, bit;
+	u64 others;
+
+	if (!ledger->valid || ledger->seq != c->req.seq)
+		return;
+	for (shard = 0; shard < layout->n; shard++) {
+		owner = tally_shard_owner(layout->participants, layout->n,
+					  layout->seq, shard);
+		others = layout->participants &
+			 ~e->node[e->config.node[owner]].ranks;
+		for (chunk = 0; chunk < tally_layout_count(layout, shard);
+		     chunk++) {
+			bit = ledger_bit(e, shard, chunk);
+			if (!test_bit(bit, ledger->promised))
+				continue;
+			tally_cell_move(c, tally_layout_first(layout, shard) +
+					   chunk, CELL_EMPTY, CELL_PROMISED);
+			if (test_bit(bit, ledger->voided) && others)
+				void_fill(e, c->req.seq, shard, chunk,
+					  tally_mask_rank(others, 0));
+		}
+	}
+}
+
+/* ASK_PROMISE: somebody lacks chunks that the owner does not send. */
+static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
+			  const void *payload, u32 owner)
+{
+	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
+	u32 node = e->config.node[tally_get16(hdr->rank)];
+	u64 participants = tally_get64(hdr->mask);
+	unsigned long *voided = e->spare2;
+	bool made = false, is_void = false;
+	struct tally_member *m = tally_local_of(e, participants);
+	struct tally_hdr busy;
+
+	if (e->config.node[owner] == e->config.self ||
+	    !(participants & e->rule.local) || seq_strange(e, seq))
+		return;
+	bitmap_zero(e->spare, e->config.shard_chunks);
+	bitmap_zero(voided, e->config.shard_chunks);
+	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
+			   e->config.shard_chunks) {
+		switch (promise_make(e, node, seq, shard, i)) {
+		case PROMISE_MADE:
+			set_bit(i, e->spare);
+			made = true;
+			break;
+		case PROMISE_VOID:
+			set_bit(i, voided);
+			is_void = true;
+			break;
+		case PROMISE_GONE:
+			tally_packet_init(e, &busy, TALLY_BUSY, m);
+			busy.incast = TALLY_SAY_GONE;
+			busy.seq = hdr->seq;
+			busy.shard = hdr->shard;
+			tally_packet_send(e, node, &busy, NULL);
+			return;
+		case PROMISE_HELD:
+			break;
+		}
+	}
+	if (made)
+		void_tell(e, m, node, TALLY_SAY_PROMISE, seq, shard,
+			  participants, e->spare);
+	if (is_void)
+		void_tell(e, m, node, TALLY_SAY_VOID, seq, shard, participants,
+			  voided);
+}
+
+static void said_promise(struct tally_engine *e, const struct tally_hdr *hdr,
+			 const void *payload)
+{
+	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
+	u64 ranks = e->node[e->config.node[tally_get16(hdr->rank)]].ranks;
+	struct tally_member *m;
+	struct tally_coll *c;
+
+	tally_for_each_member(e, m) {
+		c = tally_coll_active(e, m, seq);
+		if (!c || shard >= c->layout.n)
+			continue;
+		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
+				   tally_layout_count(&c->layout, shard))
+			c->promised[tally_layout_first(&c->layout, shard) + i]
+				|= ranks;
+		decide_check(e, m, c, shard);
+	}
+}
+
+/*
+ * A chunk of our own is VOID by the others' decision.  False if our ranks may
+ * hold its RESULT: they are STALE.
+ */
+static bool own_voided(struct tally_engine *e, struct tally_member *m, u32 seq,
+		       u32 chunk)
+{
+	struct tally_owned *o = tally_owned_at(e, m, seq);
+	struct tally_chunk *c = &o->chunk[chunk];
+	bool clean = true;
+
+	if (o->valid && o->seq == seq) {
+		spin_lock_bh(&c->lock);
+		if (c->slot.state != TALLY_SLOT_UNUSED && c->slot.seq == seq) {
+			/* Nobody has seen the sum: drop it. */
+			if (c->slot.state != TALLY_SLOT_CLOSED) {
+				c->slot.mask = 0;
+				c->slot.weight = 0;
+				c->slot.bias = 0;
+				c->slot.words = 0;
+				c->slot.exponent = TALLY_EXP_NONE;
+				c->slot.flags &= ~TALLY_F_STICKY;
+			} else if (c->slot.mask) {
+				clean = false;
+			}
+		}
+		spin_unlock_bh(&c->lock);
+		if (clean)
+			tally_owned_void(e, m, o, chunk);
+		return clean;
+	}
+	/* Before its time here, or so long ago that there is no telling. */
+	return tally_seq_diff(seq, m->base) >= 0;
+}
+
+static void said_void(struct tally_engine *e, const struct tally_hdr *hdr,
+		      const void *payload, u32 owner)
+{
+	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
+	u32 from = tally_get16(hdr->rank);
+	struct tally_member *m = e->by_rank[owner], *local;
+	bool clean = true;
+
+	if (seq_strange(e, seq) ||
+	    e->config.node[owner] == e->config.node[from])
+		return;
+	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
+			   e->config.shard_chunks) {
+		if (m && !own_voided(e, m, seq, i))
+			clean = false;
+		void_note(e, tally_get64(hdr->mask), owner, seq, shard, i,
+			  from);
+	}
+	if (!m)
+		return;
+	if (clean) {
+		bitmap_zero(e->spare, e->config.shard_chunks);
+		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
+				   e->config.shard_chunks)
+			set_bit(i, e->spare);
+		void_tell(e, m, e->config.node[from], TALLY_SAY_VOID_ACK, seq,
+			  shard, tally_get64(hdr->mask), e->spare);
+		return;
+	}
+	tally_for_each_member(e, local) {
+		if (tally_get64(hdr->mask) >> local->rank & 1)
+			tally_member_stale(e, local);
+	}
+}
+
+/* The owner had no RESULT either: its ranks count again. */
+static void said_void_ack(struct tally_engine *e, const struct tally_hdr *hdr,
+			  const void *payload)
+{
+	u64 ranks = e->node[e->config.node[tally_get16(hdr->rank)]].ranks;
+	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
+	struct tally_ledger *ledger = ledger_at(e, seq);
+	bool left = false;
+	u32 rank;
+
+	if (!ledger)
+		return;
+	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
+			   e->config.shard_chunks)
+		set_bit(ledger_bit(e, shard, i), ledger->acked);
+	for (i = 0; i < e->config.shard_chunks; i++) {
+		u32 bit = ledger_bit(e, shard, i);
+
+		if (test_bit(bit, ledger->voided) &&
+		    !test_bit(bit, ledger->acked))
+			left = true;
+	}
+	if (left)
+		return;
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		if (ranks >> rank & 1 && e->peer[rank].refuse_seq == seq)
+			atomic64_and(~(1ull << rank), &e->refuse);
+	}
+}
+
+void tally_decide_control(struct tally_engine *e, const struct tally_hdr *hdr,
+			  const void *payload)
+{
+	u64 participants = tally_get64(hdr->mask);
+	u32 n = tally_mask_count(participants);
+	u32 owner;
+
+	if (!(participants >> tally_get16(hdr->rank) & 1) ||
+	    participants & ~e->config.members || tally_get16(hdr->shard) >= n)
+		return;
+	owner = tally_shard_owner(participants, n, tally_get32(hdr->seq),
+				  tally_get16(hdr->shard));
+	switch (hdr->incast) {
+	case TALLY_ASK_PROMISE:
+		asked_promise(e, hdr, payload, owner);
+		break;
+	case TALLY_SAY_PROMISE:
+		said_promise(e, hdr, payload);
+		break;
+	case TALLY_SAY_VOID:
+		said_void(e, hdr, payload, owner);
+		break;
+	case TALLY_SAY_VOID_ACK:
+		if (e->config.node[owner] ==
+		    e->config.node[tally_get16(hdr->rank)])
+			said_void_ack(e, hdr, payload);
+		break;
+	}
+}
+
+/* Tell one refused rank what was voided behind its node's back. */
+static void remind_rank(struct tally_engine *e, u32 rank)
+{
+	struct tally_peer *peer = &e->peer[rank];
+	u32 seq = peer->refuse_seq, shard = peer->refuse_shard, i;
+	struct tally_ledger *ledger = ledger_at(e, seq);
+	bitmap_zero(e->spare, e->config.shard_chunks);
+	for (i = 0; ledger && i < e->config.shard_chunks; i++) {
+		u32 bit = ledger_bit(e, shard, i);
+
+		if (test_bit(bit, ledger->voided) &&
+		    !test_bit(bit, ledger->acked))
+			set_bit(i, e->spare);
+	}
+	if (!ledger)
+		set_bit(0, e->spare);
+	void_tell(e, tally_local_of(e, peer->refuse_mask),
+		  e->config.node[rank], TALLY_SAY_VOID, seq, shard,
+		  peer->refuse_mask, e->spare);
+}
+
+/* Refused ranks that sent something: remind them, or take them back. */
+u64 tally_remind_run(struct tally_engine *e)
+{
+	u64 remind = atomic64_read(&e->remind), next = TALLY_NEVER;
+	u64 rejoined = atomic64_read(&e->rejoined);
+	u32 rank;
+
+	if (rejoined) {
+		atomic64_and(~rejoined, &e->rejoined);
+		atomic64_and(~rejoined, &e->refuse);
+	}
+	remind &= atomic64_read(&e->refuse);
+	for (rank = 0; remind && rank < TALLY_RANKS_MAX; rank++) {
+		struct tally_peer *peer = &e->peer[rank];
+
+		if (!(remind >> rank & 1))
+			continue;
+		if (e->now < peer->remind_at) {
+			next = min(next, peer->remind_at);
+			continue;
+		}
+		atomic64_and(~(1ull << rank), &e->remind);
+		peer->remind_at = e->now + TALLY_REMIND_NS;
+		remind_rank(e, rank);
+	}
+	return next;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What this node knows of the other ranks: alive, how far, how far away. */
+#include "internal.h"
+
+/* Receive context: a verified packet of hdr->rank. */
+void tally_peer_seen(struct tally_engine *e, const struct tally_hdr *hdr,
+		     u64 now)
+{
+	struct tally_peer *peer = &e->peer[tally_get16(hdr->rank)];
+	u32 done = tally_get32(hdr->done);
+	u32 known = READ_ONCE(peer->done);
+
+	WRITE_ONCE(peer->seen_ns, now);
+	while (tally_seq_diff(done, known) > 0) {
+		u32 was = cmpxchg(&peer->done, known, done);
+
+		if (was == known)
+			break;
+		known = was;
+	}
+}
+
+/*
+ * Every seq before the majority's is finished at most of the other
+ * participants: this node cannot hold them up, and may have been left behind.
+ */
+void tally_majority_update(struct tally_engine *e, struct tally_member *m)
+{
+	u64 others = READ_ONCE(m->peers) & ~e->rule.local;
+	u32 need = tally_mask_count(others) / 2 + 1;
+	u32 rank, other, best = m->majority;
+
+	if (!others)
+		return;
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		u32 done = READ_ONCE(e->peer[rank].done), n = 0;
+
+		if (!(others >> rank & 1) || tally_seq_diff(done, best) <= 0)
+			continue;
+		for (other = 0; other < TALLY_RANKS_MAX; other++) {
+			if (others >> other & 1 &&
+			    tally_seq_diff(READ_ONCE(e->peer[other].done),
+					   done) >= 0)
+				n++;
+		}
+		if (n >= need)
+			best = done;
+	}
+	if (best != m->majority)
+		WRITE_ONCE(m->majority, best);
+}
+
+static void probe_send(struct tally_engine *e, struct tally_member *m,
+		       u32 node)
+{
+	struct tally_hdr hdr;
+
+	tally_packet_init(e, &hdr, TALLY_PROBE, m);
+	tally_packet_send(e, node, &hdr, NULL);
+}
+
+/* SUBMIT waits for slow ranks: ask them how far they are. */
+u64 tally_wait_run(struct tally_engine *e, struct tally_member *m)
+{
+	u64 wait_for, nodes, left = 0;
+	u32 rank, node, seq;
+
+	spin_lock_bh(&m->lock);
+	wait_for = m->wait_for;
+	seq = m->wait_seq;
+	spin_unlock_bh(&m->lock);
+	if (!wait_for)
+		return TALLY_NEVER;
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		if (wait_for >> rank & 1 &&
+		    tally_seq_diff(seq, READ_ONCE(e->peer[rank].done)) >= 0)
+			left |= 1ull << rank;
+	}
+	spin_lock_bh(&m->lock);
+	if (m->wait_for == wait_for)
+		m->wait_for = left;
+	spin_unlock_bh(&m->lock);
+	if (!left) {
+		e->ops->wake(e->host, m->rank);
+		return TALLY_NEVER;
+	}
+	if (e->now < m->probe_at)
+		return m->probe_at;
+	/* Quick at first, then ten a second. */
+	m->probe_ns = m->probe_seq == seq ?
+		      min(2 * m->probe_ns, TALLY_PROBE_NS) : TALLY_ASK_MIN_NS;
+	m->probe_seq = seq;
+	m->probe_at = e->now + m->probe_ns;
+	nodes = tally_nodes_of(e, left);
+	for (node = 0; node < e->config.nodes; node++) {
+		if (nodes >> node & 1)
+			probe_send(e, m, node);
+	}
+	return m->probe_at;
+}
+
+/* PROBE: each rank here answers.  PROBE_ACK: a round trip is measured. */
+void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr)
+{
+	u32 node = e->config.node[tally_get16(hdr->rank)];
+	u32 us = (u32)div_u64(e->now, 1000) - tally_get32(hdr->sent_us);
+	struct tally_node *peer = &e->node[node];
+	struct tally_member *m;
+	struct tally_hdr ack;
+
+	if (hdr->type == TALLY_PROBE) {
+		tally_for_each_member(e, m) {
+			tally_packet_init(e, &ack, TALLY_PROBE_ACK, m);
+			ack.sent_us = hdr->sent_us;
+			tally_packet_send(e, node, &ack, NULL);
+		}
+		return;
+	}
+	/* An echo from before the clock's wrap, or made up. */
+	if (us > 10 * 1000 * 1000)
+		return;
+	peer->rtt_ns = peer->rtt_ns ? (7 * peer->rtt_ns + 1000ull * us) / 8 :
+				      1000ull * us + 1;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A STALE rank comes back.  It takes part in what the group runs with blocks
+ * of zeros of weight 0 that carry REJOIN; the flag reaches every member in the
+ * same RESULT.  At the next step boundary one of them broadcasts the state;
+ * that broadcast's first collective is where the rank submits again.
+ */
+#include "internal.h"
+
+#define STATE_SEEN	(1ull << 63)
+
+void tally_rejoin_begin(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c)
+{
+	m->state_seen = 0;
+	m->rejoin_from = m->base;
+	if (tally_seq_diff(m->majority, m->rejoin_from) > 0)
+		m->rejoin_from = m->majority;
+	c->expire_ns = c->submit_ns + 1000ull * c->req.timeout_us;
+	WRITE_ONCE(c->state, COLL_ACTIVE);
+	smp_store_release(&m->rejoining, true);
+}
+
+/* Receive context: is this the first part of a state transfer? */
+void tally_rejoin_seen(struct tally_engine *e, struct tally_member *m,
+		       const struct tally_hdr *hdr)
+{
+	u32 seq = tally_get32(hdr->seq), rank = tally_get16(hdr->rank);
+
+	if (hdr->lane != TALLY_LANE_RAW || !(hdr->flags & TALLY_F_REJOIN) ||
+	    tally_get64(hdr->mask) != 1ull << rank ||
+	    tally_seq_diff(seq, READ_ONCE(m->rejoin_from)) < 0)
+		return;
+	if (!cmpxchg(&m->state_seen, 0ull,
+		     STATE_SEEN | (u64)rank << 32 | seq))
+		e->ops->kick(e->host);
+}
+
+/* Take part in one chunk of a collective that our own shard has seen. */
+static void rejoin_echo(struct tally_engine *e, struct tally_member *m,
+			struct tally_owned *o, u32 chunk)
+{
+	const struct tally_shard *shard = &o->shard;
+	u32 n = tally_mask_count(shard->participants), i, owner;
+	struct tally_payload none = {};
+	struct tally_hdr hdr;
+
+	for (i = 0; i < n; i++) {
+		tally_packet_init(e, &hdr, TALLY_CONTRIB, m);
+		hdr.lane = shard->lane;
+		hdr.flags = TALLY_F_REJOIN;
+		hdr.incast = shard->op;
+		hdr.seq = tally_put32(o->seq);
+		hdr.chunk = tally_put32(chunk);
+		hdr.shard = tally_put16(i);
+		hdr.mask = tally_put64(shard->participants);
+		hdr.shape = tally_put32(shard->shape);
+		hdr.time = tally_put16(tally_time_pack(div_u64(shard->close_ns -
+							       shard->start_ns,
+							       1000)));
+		/* It needs nothing that came before. */
+		hdr.done = hdr.seq;
+		owner = tally_shard_owner(shard->participants, n, o->seq, i);
+		if (e->by_rank[owner]) {
+			local_bh_disable();
+			tally_owned_add(e, e->by_rank[owner], &hdr, &none, 0,
+					e->now);
+			local_bh_enable();
+		} else {
+			tally_packet_send(e, e->config.node[owner], &hdr, NULL);
+		}
+	}
+}
+
+static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
+			 struct tally_owned *o)
+{
+	u32 i;
+
+	if (!o->valid || o->shard.seq != o->seq ||
+	    o->shard.state != TALLY_SLOT_OPEN ||
+	    o->shard.flags & TALLY_F_RELIABLE ||
+	    !(o->shard.participants >> m->rank & 1) ||
+	    tally_seq_diff(o->seq, m->rejoin_from) < 0)
+		return;
+	for_each_set_bit(i, o->opened, e->config.shard_chunks) {
+		if (!e->budget || e->full)
+			return;
+		if (!test_bit(i, o->echoed)) {
+			set_bit(i, o->echoed);
+			rejoin_echo(e, m, o, i);
+		}
+	}
+}
+
+/* Return: when to look again. */
+u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
+		     struct tally_coll *c)
+{
+	u64 seen = READ_ONCE(m->state_seen);
+	u32 i, seq = (u32)seen;
+
+	if (c->cancel || (!seen && e->now >= c->expire_ns)) {
+		tally_coll_fail(e, m, c, c->cancel ? -ECANCELED : -ETIMEDOUT,
+				0);
+		return TALLY_NEVER;
+	}
+	if (!seen) {
+		for (i = 0; i < e->ring; i++)
+			rejoin_shard(e, m, &m->owned[i]);
+		return c->expire_ns;
+	}
+	WRITE_ONCE(m->rejoining, false);
+	m->gap_to = seq;
+	spin_lock_bh(&m->lock);
+	m->next = seq;
+	m->stale = false;
+	spin_unlock_bh(&m->lock);
+	WRITE_ONCE(m->done, seq);
+	tally_event(e, TALLY_TRACE_REJOINED, m->rank, seq, 0, 0, 0, 0);
+	tally_coll_end(e, m, c, 0, 0);
+	return TALLY_NEVER;
+}

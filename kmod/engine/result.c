@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RESULTs and RECEIPTs enter a member's result cells.  A cell is claimed by
+ * its word (seq and state), so that copies need no lock and a late copy never
+ * lands in the next collective's cell.
+ */
+#include "internal.h"
+
+u32 tally_cell_state(struct tally_coll *c, u32 at)
+{
+	return smp_load_acquire(&c->cell[at]) & 7;
+}
+
+/* Move a cell of the collective that @c is about from one state to another. */
+bool tally_cell_move(struct tally_coll *c, u32 at, u32 from, u32 to)
+{
+	u32 seq = c->layout.seq << 3;
+
+	return cmpxchg(&c->cell[at], seq | from, seq | to) == (seq | from);
+}
+
+/* The owner's own word, or a copy that somebody else holds? */
+static bool result_from_owner(struct tally_engine *e,
+			      const struct tally_coll *c,
+			      const struct tally_hdr *hdr)
+{
+	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
+				      c->layout.seq, tally_get16(hdr->shard));
+
+	return e->config.node[owner] ==
+	       e->config.node[tally_get16(hdr->rank)];
+}
+
+/* Does @hdr fit the collective?  @at receives its place in the buffer. */
+static enum tally_drop result_check(struct tally_engine *e,
+				    struct tally_coll *c,
+				    const struct tally_hdr *hdr, u32 *at)
+{
+	const struct tally_layout *layout = &c->layout;
+	u32 shard = tally_get16(hdr->shard), chunk = tally_get32(hdr->chunk);
+	u32 words = tally_get16(hdr->words);
+	u64 mask = tally_get64(hdr->mask);
+
+	if (shard >= layout->n || chunk >= tally_layout_count(layout, shard))
+		return TALLY_DROP_CHUNK;
+	if (!(layout->participants >> tally_get16(hdr->rank) & 1) ||
+	    mask & ~layout->participants)
+		return TALLY_DROP_PARTICIPANTS;
+	if (tally_get32(hdr->shape) != c->shape ||
+	    hdr->lane != c->req.lane)
+		return TALLY_DROP_MISMATCH;
+	*at = tally_layout_first(layout, shard) + chunk;
+	if (*at >= e->cells)
+		return TALLY_DROP_CHUNK;
+	if (words && words != tally_layout_words(layout, *at))
+		return TALLY_DROP_MALFORMED;
+	if (!mask != !!(hdr->flags & TALLY_F_VOID) || (!mask && words))
+		return TALLY_DROP_MALFORMED;
+	return TALLY_KEEP;
+}
+
+static void cell_copy(struct tally_engine *e, struct tally_member *m,
+		      struct tally_coll *c, u32 at,
+		      const struct tally_hdr *hdr,
+		      const struct tally_payload *payload)
+{
+	u8 *cell = tally_result_cell(e, m, c->layout.seq, at);
+	u8 *to = cell + sizeof(*hdr);
+	u32 i;
+
+	memcpy(cell, hdr, sizeof(*hdr));
+	for (i = 0; payload && i < payload->parts; i++) {
+		memcpy(to, payload->part[i], 8 * payload->words[i]);
+		to += 8 * payload->words[i];
+	}
+}
+
+/* What the report will say of a filled cell; the usual one costs nothing. */
+static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
+{
+	u64 mask = tally_get64(hdr->mask);
+	u64 flags = hdr->flags & (TALLY_F_STICKY | TALLY_F_PARTIAL |
+				  TALLY_F_VOID);
+
+	if ((u64)atomic64_read(&c->any) != (atomic64_read(&c->any) | mask))
+		atomic64_or(mask, &c->any);
+	if (!tally_op_gathers(c->req.op) && mask != c->layout.participants) {
+		atomic64_and(mask, &c->all);
+		atomic_inc(&c->partial);
+	}
+	if (flags)
+		atomic64_or(flags, &c->flags);
+	if (hdr->flags & TALLY_F_VOID)
+		atomic_inc(&c->voided);
+	if (hdr->flags & TALLY_F_REPAIR)
+		atomic_inc(&c->repaired);
+}
+
+/**
+ * tally_cell_fill - take a RESULT into a local rank's cell
+ * @e: the engine
+ * @m: the local rank
+ * @hdr: checked; a copy from who is not the owner carries REPAIR
+ * @payload: NULL for a RECEIPT: then @hdr->words is 0 whatever was summed
+ * @now: nanoseconds
+ * @done: set to true if the collective has all its chunks now
+ *
+ * Any context, bottom halves off.
+ */
+enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
+				const struct tally_hdr *hdr,
+				const struct tally_payload *payload, u64 now,
+				bool *done)
+{
+	u32 seq = tally_get32(hdr->seq), at;
+	struct tally_coll *c = tally_coll_at(e, m, seq);
+	enum tally_drop why;
+	bool owner;
+
+	if (READ_ONCE(m->rejoining))
+		tally_rejoin_seen(e, m, hdr);
+	if (smp_load_acquire(&c->live) != tally_live(seq))
+		return tally_seq_diff(seq, READ_ONCE(m->next)) >= 0 ?
+			TALLY_DROP_AHEAD : TALLY_DROP_UNWANTED;
+	why = result_check(e, c, hdr, &at);
+	if (why)
+		return why;
+	owner = result_from_owner(e, c, hdr);
+	if (!owner && !(hdr->flags & TALLY_F_REPAIR))
+		return TALLY_DROP_OWNER;
+
+	if (!tally_cell_move(c, at, CELL_EMPTY, CELL_FILLING)) {
+		if (owner && tally_cell_state(c, at) == CELL_PROMISED)
+			return TALLY_DROP_PROMISED;
+		if (owner ||
+		    !tally_cell_move(c, at, CELL_PROMISED, CELL_FILLING))
+			return TALLY_DROP_DUPLICATE;
+	}
+	cell_copy(e, m, c, at, hdr, payload);
+	cell_note(c, hdr);
+	smp_store_release(&c->cell[at], seq << 3 | CELL_FULL);
+	WRITE_ONCE(c->progress_ns, now);
+	if (atomic_dec_and_test(&c->missing))
+		*done = true;
+	return TALLY_KEEP;
+}
+
+/* RECEIPTs: outcomes without values, from the owner or who holds them. */
+void tally_receipt_control(struct tally_engine *e, const struct tally_hdr *hdr,
+			   const void *payload)
+{
+	u32 i, n = tally_get16(hdr->words) / 2;
+	const struct tally_receipt *receipt = payload;
+	struct tally_hdr one = *hdr;
+	struct tally_member *m;
+	bool done = false;
+
+	one.type = TALLY_RESULT;
+	one.words = 0;
+	one.bias = 0;
+	for (i = 0; i < n; i++) {
+		one.chunk = tally_put32(tally_get32(hdr->chunk) + i);
+		one.mask = receipt[i].mask;
+		one.weight = receipt[i].weight;
+		one.exponent = receipt[i].exponent;
+		one.flags = receipt[i].flags | (hdr->flags & TALLY_F_REPAIR);
+		tally_for_each_member(e, m)
+			tally_cell_fill(e, m, &one, NULL, e->now, &done);
+	}
+	if (done)
+		e->ops->kick(e->host);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a member does about RESULTs that do not come: it asks the owner, then
+ * everybody.  A bounded chunk that nobody holds is put to a decision.
+ */
+#include "internal.h"
+
+/* Is any chunk of the shard without an outcome?  Marks them in e->spare. */
+static bool shard_missing(struct tally_engine *e, struct tally_coll *c,
+			  u32 shard)
+{
+	u32 first = tally_layout_first(&c->layout, shard);
+	u32 i, state;
+	bool any = false;
+
+	bitmap_zero(e->spare, e->config.shard_chunks);
+	for (i = 0; i < tally_layout_count(&c->layout, shard); i++) {
+		state = tally_cell_state(c, first + i);
+		if (state != CELL_EMPTY && state != CELL_PROMISED)
+			continue;
+		set_bit(i, e->spare);
+		any = true;
+	}
+	return any;
+}
+
+static void shard_about(struct tally_coll *c, u32 shard,
+			struct tally_shard *about)
+{
+	memset(about, 0, sizeof(*about));
+	about->seq = c->req.seq;
+	about->shape = c->shape;
+	about->participants = c->layout.participants;
+	about->index = shard;
+	about->lane = c->req.lane;
+	about->op = c->req.op;
+	about->flags = tally_op_reliable(c->req.op, c->req.flags) ?
+		       TALLY_F_RELIABLE : 0;
+}
+
+/* Ask one node for the chunks in e->spare. */
+static void ask_node(struct tally_engine *e, struct tally_member *m,
+		     struct tally_coll *c, u32 shard, u32 node)
+{
+	struct tally_shard about;
+
+	shard_about(c, shard, &about);
+	tally_packet_chunks(e, m, node, TALLY_NACK, TALLY_ASK_RESULT,
+			    c->req.seq, shard, &about, c->layout.participants,
+			    e->spare, tally_layout_count(&c->layout, shard));
+	tally_count(e, TALLY_COUNT_NACKS_SENT, 1);
+	tally_event(e, TALLY_TRACE_NACK, m->rank, c->req.seq, shard, 0,
+		    e->node[node].ranks, 0);
+}
+
+/*
+ * Members that lack the same chunk begin to ask everybody one after the
+ * other: the first one's answer mostly saves the rest the work.
+ */
+static u64 settle_ns(struct tally_engine *e, struct tally_member *m,
+		     struct tally_coll *c, u32 node)
+{
+	u64 settle = max(1000ull * e->config.settle_us,
+			 8 * e->node[node].rtt_ns);
+	u32 index = tally_mask_index(c->layout.participants, m->rank);
+
+	return settle + settle / 4 * min(index, 4u);
+}
+
+/* The owner's node is silent: ask the other participants' nodes. */
+static void ask_others(struct tally_engine *e, struct tally_member *m,
+		       struct tally_coll *c, u32 shard, u32 owner_node)
+{
+	u64 nodes = tally_nodes_of(e, c->layout.participants);
+	u32 node;
+
+	if (owner_node != e->config.self &&
+	    !tally_op_reliable(c->req.op, c->req.flags)) {
+		tally_decide_ask(e, m, c, shard);
+		return;
+	}
+	for (node = 0; node < e->config.nodes; node++) {
+		if (nodes >> node & 1 && node != owner_node &&
+		    node != e->config.self)
+			ask_node(e, m, c, shard, node);
+	}
+}
+
+/* First time that missing RESULTs of a shard are asked for. */
+static u64 ask_first(struct tally_engine *e, struct tally_member *m,
+		     struct tally_coll *c, u32 node)
+{
+	u64 grace = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
+	u64 bound = tally_op_gathers(c->req.op) ? 0 : 1000ull * c->req.bound_us;
+
+	/* The others are done with it: it is there to be fetched. */
+	if (tally_seq_diff(m->majority, c->req.seq) > 0)
+		return e->now;
+	return c->submit_ns + bound + grace;
+}
+
+/* The window went on without closing a shard of this node. */
+static bool own_given_up(struct tally_engine *e, u32 owner, u32 seq)
+{
+	struct tally_member *m = e->by_rank[owner];
+	struct tally_owned *o;
+
+	if (!m || tally_seq_diff(m->base, seq) <= 0)
+		return false;
+	o = tally_owned_at(e, m, seq);
+	return !o->valid || o->seq != seq || !tally_owned_publishing(e, o);
+}
+
+static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c, u32 shard)
+{
+	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
+				      c->req.seq, shard);
+	u32 node = e->config.node[owner];
+	struct tally_settle *ask = &c->ask[shard];
+	u64 first = ask_first(e, m, c, node), idle;
+
+	/* A shard of this node closes by itself, unless it was given up. */
+	if (node == e->config.self && !own_given_up(e, owner, c->req.seq))
+		return TALLY_NEVER;
+	/* Others' RESULTs have come and stopped coming: one may be lost. */
+	if (!ask->since && c->progress_ns) {
+		idle = READ_ONCE(c->progress_ns) +
+		       max(4 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
+		first = min(first, idle);
+	}
+	if (!ask->since && e->now < first)
+		return first;
+	if (ask->since && e->now < ask->at)
+		return ask->at;
+	if (!shard_missing(e, c, shard))
+		return TALLY_NEVER;
+
+	if (!ask->since) {
+		ask->since = e->now;
+		ask->wait_ns = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
+	}
+	if (node != e->config.self)
+		ask_node(e, m, c, shard, node);
+	if (e->now - ask->since >= settle_ns(e, m, c, node))
+		ask_others(e, m, c, shard, node);
+	ask->at = e->now + ask->wait_ns;
+	ask->wait_ns = min(ask->wait_ns + ask->wait_ns / 2, TALLY_ASK_MAX_NS);
+	return ask->at;
+}
+
+u64 tally_settle_run(struct tally_engine *e, struct tally_member *m,
+		     struct tally_coll *c)
+{
+	u64 next = TALLY_NEVER;
+	u32 i;
+
+	for (i = 0; i < c->layout.shards; i++)
+		next = min(next, settle_shard(e, m, c,
+					      tally_layout_shard(&c->layout,
+								 i)));
+	return next;
+}
+
+/* Ranks that an unresolved chunk waits for, as far as we know. */
+u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
+		       u32 at)
+{
+	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
+				      c->req.seq, shard);
+	u64 owners = e->node[e->config.node[owner]].ranks;
+	struct tally_settle *ask = &c->ask[shard];
+	struct tally_owned *o;
+
+	if (e->by_rank[owner]) {
+		o = tally_owned_at(e, e->by_rank[owner], c->req.seq);
+		return o->valid && o->seq == c->req.seq ?
+			tally_owned_waits(e, o) : 0;
+	}
+	if (ask->waits_for)
+		return ask->waits_for;
+	if (tally_op_reliable(c->req.op, c->req.flags))
+		return 1ull << owner;
+	return (1ull << owner) |
+	       (c->layout.participants & ~owners & ~c->promised[at]);
+}
+
+/* The owner lives but is not ready, or nobody keeps it any more. */
+void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
+{
+	u32 shard = tally_get16(hdr->shard), seq = tally_get32(hdr->seq);
+	u32 node = e->config.node[tally_get16(hdr->rank)];
+	struct tally_member *m;
+	struct tally_coll *c;
+	u32 owner;
+
+	tally_for_each_member(e, m) {
+		c = tally_coll_active(e, m, seq);
+		if (!c || shard >= c->layout.n ||
+		    !(c->layout.participants >> tally_get16(hdr->rank) & 1) ||
+		    !shard_missing(e, c, shard))
+			continue;
+		owner = tally_shard_owner(c->layout.participants, c->layout.n,
+					  seq, shard);
+		if (hdr->incast == TALLY_SAY_OPEN) {
+			if (node != e->config.node[owner])
+				continue;
+			c->ask[shard].since = e->now;
+			c->ask[shard].waits_for = tally_get64(hdr->mask) &
+						  c->layout.participants;
+		} else if (hdr->incast == TALLY_SAY_GONE) {
+			/* The owner forgot: the others may hold it still. */
+			if (node == e->config.node[owner]) {
+				c->ask[shard].at = e->now;
+				c->ask[shard].since = 1;
+			} else {
+				tally_coll_fail(e, m, c, -ESTALE,
+						1ull << owner);
+			}
+		}
+	}
+}
