@@ -80,6 +80,8 @@ enum tally_ask {
 	TALLY_ASK_CONTRIB,	/* NACK: send me your contributions again */
 	TALLY_ASK_PROMISE,	/* DECIDE: send the RESULT, or promise */
 	TALLY_SAY_PROMISE,	/* DECIDE: I hold none and shall take none */
+	TALLY_SAY_VOID,		/* DECIDE: all have promised, it is VOID */
+	TALLY_SAY_VOID_ACK,	/* DECIDE: the owner takes it as VOID too */
 	TALLY_SAY_GONE,		/* BUSY: too old, no longer kept here */
 	TALLY_SAY_OPEN,		/* BUSY: not closed yet, ask later */
 	TALLY_SAY_SHAPE,	/* ABORT: participants or shape differ */

@@ -244,8 +244,8 @@ void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
 
 		spin_lock_bh(&o->chunk[i].lock);
 		tally_slot_reset(slot, &o->shard);
-		slot->mask = 1ull << m->rank;
-		slot->participants = slot->mask;
+		/* Whoever takes it learns who takes part in it. */
+		slot->mask = layout->participants;
 		slot->weight = 1;
 		slot->words = words;
 		slot->exponent = 0;
@@ -254,7 +254,6 @@ void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
 		       tally_cell_words(tally_tx_cell(e, m, layout->seq, i)),
 		       8 * words);
 		tally_slot_close(slot, hdr);
-		slot->participants = layout->participants;
 		spin_unlock_bh(&o->chunk[i].lock);
 		owned_identify(e, m, o, i, hdr);
 		o->closed++;

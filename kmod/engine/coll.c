@@ -327,6 +327,7 @@ void tally_coll_end(struct tally_engine *e, struct tally_member *m,
 	if (c->req.op == TALLY_OP_REJOIN) {
 		out->state_seq = (u32)m->state_seen;
 		out->root = m->state_seen >> 32 & (TALLY_RANKS_MAX - 1);
+		out->mask_all = m->state_mask;
 	} else if (c->live == tally_live(c->req.seq)) {
 		out->flags = (u8)atomic64_read(&c->flags);
 		out->mask_all = atomic64_read(&c->all);

@@ -50,6 +50,7 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 	struct tally_hdr *cell = (struct tally_hdr *)
 				 tally_tx_cell(e, m, c->req.seq, at);
 	u32 count = tally_layout_count(&c->layout, shard);
+	u64 weight;
 	u32 owner;
 
 	tally_packet_init(e, hdr, TALLY_CONTRIB, m);
@@ -60,7 +61,6 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 	hdr->shard = tally_put16(shard);
 	hdr->time = tally_put16(tally_time_pack(c->req.bound_us));
 	hdr->mask = tally_put64(c->layout.participants);
-	hdr->weight = tally_put32(c->req.weight);
 	hdr->shape = tally_put32(c->shape);
 	if (tally_op_reliable(c->req.op, c->req.flags))
 		hdr->flags |= TALLY_F_RELIABLE;
@@ -71,6 +71,10 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 	if (c->req.op == TALLY_OP_BARRIER)
 		return true;
 
+	weight = (u64)c->req.weight + tally_get32(READ_ONCE(cell->weight));
+	if (weight > TALLY_WEIGHT_MAX)
+		return false;
+	hdr->weight = tally_put32((u32)weight);
 	hdr->flags |= READ_ONCE(cell->flags) & TALLY_F_NONFINITE;
 	hdr->words = READ_ONCE(cell->words);
 	if (hdr->words) {

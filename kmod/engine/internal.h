@@ -162,6 +162,7 @@ struct tally_coll {
  * @majority: most other participants finished every seq before it; likewise
  * @peers: participants of the latest contribution, by receive context
  * @state_seen: rejoining: 1 << 63 | root << 32 | seq of a state broadcast
+ * @state_mask: its participants
  * @rejoin_from: rejoining: first seq to take part in
  * @gap_from: after the last collective completed without error; it held none
  * @gap_to: from there to here, the seq that it rejoined at
@@ -182,6 +183,7 @@ struct tally_member {
 	u32			majority;
 	u64			peers;
 	u64			state_seen;
+	u64			state_mask;
 	bool			rejoining;
 	u32			rejoin_from;
 	u32			gap_from;

@@ -7,6 +7,7 @@
  */
 #include "internal.h"
 
+#define STATE_CLAIM	(1ull << 62)
 #define STATE_SEEN	(1ull << 63)
 
 void tally_rejoin_begin(struct tally_engine *e, struct tally_member *m,
@@ -25,15 +26,22 @@ void tally_rejoin_begin(struct tally_engine *e, struct tally_member *m,
 void tally_rejoin_seen(struct tally_engine *e, struct tally_member *m,
 		       const struct tally_hdr *hdr)
 {
-	u32 seq = tally_get32(hdr->seq), rank = tally_get16(hdr->rank);
+	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard);
+	u64 participants = tally_get64(hdr->mask);
+	u32 n = tally_mask_count(participants);
 
 	if (hdr->lane != TALLY_LANE_RAW || !(hdr->flags & TALLY_F_REJOIN) ||
-	    tally_get64(hdr->mask) != 1ull << rank ||
+	    !(participants >> m->rank & 1) ||
+	    participants & ~e->config.members || shard >= n ||
 	    tally_seq_diff(seq, READ_ONCE(m->rejoin_from)) < 0)
 		return;
-	if (!cmpxchg(&m->state_seen, 0ull,
-		     STATE_SEEN | (u64)rank << 32 | seq))
-		e->ops->kick(e->host);
+	if (cmpxchg(&m->state_seen, 0ull, STATE_CLAIM))
+		return;
+	m->state_mask = participants;
+	smp_store_release(&m->state_seen, STATE_SEEN | seq |
+			  (u64)tally_shard_owner(participants, n, seq, shard)
+			  << 32);
+	e->ops->kick(e->host);
 }
 
 /* Take part in one chunk of a collective that our own shard has seen. */
@@ -97,7 +105,8 @@ static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
 u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c)
 {
-	u64 seen = READ_ONCE(m->state_seen);
+	u64 seen = smp_load_acquire(&m->state_seen) & STATE_SEEN ?
+		   m->state_seen : 0;
 	u32 i, seq = (u32)seen;
 
 	if (c->cancel || (!seen && e->now >= c->expire_ns)) {

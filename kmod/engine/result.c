@@ -84,7 +84,7 @@ static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
 
 	if ((u64)atomic64_read(&c->any) != (atomic64_read(&c->any) | mask))
 		atomic64_or(mask, &c->any);
-	if (!tally_op_gathers(c->req.op) && mask != c->layout.participants) {
+	if (mask != c->layout.participants) {
 		atomic64_and(mask, &c->all);
 		atomic_inc(&c->partial);
 	}
@@ -101,7 +101,7 @@ static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
  * @e: the engine
  * @m: the local rank
  * @hdr: checked; a copy from who is not the owner carries REPAIR
- * @payload: NULL for a RECEIPT: then @hdr->words is 0 whatever was summed
+ * @payload: NULL for a RECEIPT, whose @hdr->words is 0 whatever was summed
  * @now: nanoseconds
  * @done: set to true if the collective has all its chunks now
  *
@@ -155,7 +155,6 @@ void tally_receipt_control(struct tally_engine *e, const struct tally_hdr *hdr,
 	struct tally_member *m;
 	bool done = false;
 
-	one.type = TALLY_RESULT;
 	one.words = 0;
 	one.bias = 0;
 	for (i = 0; i < n; i++) {
