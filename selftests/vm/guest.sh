@@ -46,7 +46,7 @@ mounts()
 	# modprobe, also when the kernel calls it, looks by release.
 	libmod=/lib/modules/$($bb uname -r)
 	$bb mkdir -p "$libmod"
-	$bb mount --bind "${modules:-/run/vm/lib/modules/builtin}" "$libmod"
+	$bb mount --bind "${modules:-/run/vm/lib/modules/0.0-builtin}" "$libmod"
 }
 
 settings()
@@ -77,9 +77,10 @@ run()
 	($bb sleep "$patience"; echo w; echo l) >/proc/sysrq-trigger &
 	(
 		cd "$top" || exit 125
-		for mod in $insmod; do
-			insmod "/run/vm/$mod" || exit 125
-		done
+		while read -r mod args; do
+			# shellcheck disable=SC2086 # a list of words
+			$bb insmod "/run/vm/$mod" $args || exit 125
+		done </run/vm/insmod
 		exec /bin/sh /run/vm/command
 	) >/run/vm/out 2>&1 </dev/null
 	status=$?
@@ -99,14 +100,14 @@ run()
 unload()
 {
 	reversed=
-	for mod in $insmod; do
+	while read -r mod _; do
 		reversed="$(echo "${mod%.ko}" | $bb tr - _) $reversed"
-	done
+	done </run/vm/insmod
 	for mod in $reversed; do
 		[ ! -e $leak ] ||
 			$bb grep "[[]$mod]" /proc/kallsyms >>/run/vm/syms
 		i=0
-		while $bb grep -q "^$mod " /proc/modules && ! rmmod "$mod" \
+		while $bb grep -q "^$mod " /proc/modules && ! $bb rmmod "$mod" \
 			2>/run/vm/rmmod; do
 			i=$((i + 1))
 			if [ $i -ge 50 ]; then

@@ -44,7 +44,7 @@ while [ $# -gt 0 ]; do
 	--allow)	allow=${allow:+$allow|}$2 ;;
 	--env)		envs+="export ${2%%=*}=$(quote "${2#*=}")"$'\n' ;;
 	--module)
-		[ -f "${2:-}" ] || die "there is no module '${2:-}'"
+		[ -f "${2%% *}" ] || die "there is no module '${2%% *}'"
 		insmod+=("$2")
 		;;
 	--)		shift; break ;;
@@ -138,25 +138,29 @@ fi
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 mkdir -p "$tmp/run/vm"
 cp "$vm/init" "$tmp/run/init"
-cp "$vm/guest.sh" "${insmod[@]}" "$tmp/run/vm/"
+cp "$vm/guest.sh" "$tmp/run/vm/"
+for m in "${insmod[@]}"; do
+	file=${m%% *}
+	cp "$file" "$tmp/run/vm/"
+	echo "${file##*/} ${m#"$file"}"
+done >"$tmp/run/vm/insmod"
 if [ -z "$modules" ]; then
 	# With all built in, modprobe finds out from this list that there is
 	# nothing to do. A tree without the list has the names in its symbols.
-	libmod=$tmp/run/vm/lib/modules/builtin
+	libmod=$tmp/run/vm/lib/modules/0.0-builtin
 	mkdir -p "$libmod"
 	: >"$libmod/modules.order"
 	cat "$KERNEL/modules.builtin" >"$libmod/modules.builtin" 2>/dev/null ||
 		sed -nE 's/.* __initcall__kmod_(\w+)__[0-9]+_[0-9]+_.*/\1/p' \
 			"$KERNEL/System.map" | sort -u |
 		sed 's|.*|kernel/&.ko|' >"$libmod/modules.builtin"
-	PATH=$PATH:/sbin:/usr/sbin depmod -b "$tmp/run/vm" builtin \
+	PATH=$PATH:/sbin:/usr/sbin depmod -b "$tmp/run/vm" 0.0-builtin \
 		2>/dev/null || die "depmod fails: is kmod installed?"
 fi
 {
 	echo "top=$(quote "$top")"
 	echo "out=$(quote "$out")"
 	echo "modules=$(quote "$modules")"
-	echo "insmod=$(quote "${insmod[*]##*/}")"
 	echo "limit=$limit"
 	echo "token=$token"
 	echo "epoch=$(date +%s)"
@@ -212,7 +216,7 @@ wait $tail || true
 tail=
 
 faults=
-awk -v token="$token" -v allow="$allow" -f "$vm/splats.awk" "$console" \
+token=$token allow=$allow awk -f "$vm/splats.awk" "$console" \
 	>"$tmp/faults" || faults=1
 if [ -n "$faults" ]; then
 	echo "vm: the kernel reported faults; all of them are in $console:" >&2

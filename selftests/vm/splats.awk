@@ -2,10 +2,13 @@
 #
 # Prints the lines of a kernel log that tell of a fault, and exits 1 if there
 # are any. Looks only at what lies between the guest's begin and end marks.
-# Variables: token, allow (a regular expression, may be empty).
+# Reads the token and the allowed expression from the environment, where they
+# keep their backslashes.
 
 BEGIN {
-	fault = "WARNING:|BUG:|BUG |Oops|Kernel panic|general protection|" \
+	token = ENVIRON["token"]
+	allow = ENVIRON["allow"]
+	fault = "WARNING:|BUG:|[]] BUG |Oops|Kernel panic|general protection|" \
 		"unable to handle|invalid opcode|double fault|Bad page|" \
 		"possible circular locking|possible recursive locking|" \
 		"inconsistent lock state|possible irq lock inversion|" \
