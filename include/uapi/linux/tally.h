@@ -405,7 +405,8 @@ enum {
 	X(NACKS_SERVED, "packets sent again on request")		\
 	X(DECIDES, "chunks put to a decision")				\
 	X(VOIDS, "chunks decided VOID")					\
-	X(STALES, "times that a local member became STALE")
+	X(STALES, "times that a local member became STALE")		\
+	X(SEND_ERRORS, "packets that could not be sent: no route, link down")
 
 #define __TALLY_COUNT_ENUM(name, text) TALLY_COUNT_##name,
 enum tally_count {
