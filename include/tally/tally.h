@@ -41,6 +41,7 @@
 #undef _Static_assert
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* A structure of options with its size set; fields may follow. */
 #define TALLY_OPTS(type, ...) \
@@ -637,6 +638,7 @@ int tally_rejoin(struct tally_member *m, void *state, size_t bytes,
 /* 64-bit digest of a buffer, the same on every machine; not cryptographic. */
 uint64_t tally_digest(const void *buf, size_t bytes);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

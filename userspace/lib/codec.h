@@ -162,6 +162,10 @@ void codec_return(uint32_t lane, const void *lanes,
 		  const struct tally_block *block, float *residual,
 		  size_t count);
 
+/* residual = scale * in + carry.  Return: non-zero if not all are finite. */
+int codec_hold(const struct codec_block *how, const void *in,
+	       const float *carry, float *residual, size_t count);
+
 /* A key of one block out of a call's seed. */
 uint32_t codec_key(uint64_t seed, uint32_t seq, uint32_t chunk);
 

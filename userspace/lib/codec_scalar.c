@@ -159,6 +159,20 @@ static inline void v_store_lanes(uint32_t lane, uint8_t *p, vi u)
 
 #include "codec_body.h"
 
+int codec_hold(const struct codec_block *how, const void *in,
+	       const float *carry, float *residual, size_t count)
+{
+	const uint8_t *p = in;
+	uint32_t top = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++, p += codec_dtype_bytes(how->dtype)) {
+		residual[i] = v_load(how->dtype, p) * how->scale + carry[i];
+		top = v_maxi(top, v_magnitude(residual[i]));
+	}
+	return top >= CODEC_INF;
+}
+
 const struct codec_ops codec_scalar = {
 	.name	= "scalar",
 	.peak	= peak,

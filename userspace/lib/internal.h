@@ -14,8 +14,6 @@
 #include "codec.h"
 #include "transport.h"
 
-#define TALLY_API __attribute__((visibility("default")))
-
 /* Beyond what a call may take by its timeouts, before a wait gives up. */
 #define GRACE_NS	1000000000ull
 
@@ -77,11 +75,13 @@ int open_with(const struct transport_ops *ops, const char *where,
  * struct flight - a place in the window
  * @call: that @seq is a part of; NULL: nothing is in flight here
  * @part: which one
+ * @empty: nothing was contributed and nothing is expected
  */
 struct flight {
 	struct tally_call	*call;
 	uint32_t		seq;
 	uint32_t		part;
+	bool			empty;
 };
 
 /**
@@ -90,6 +90,7 @@ struct flight {
  * @oldest: first one that is not over; @next - @oldest are in flight
  * @stale: must rejoin
  * @blocked: SUBMIT said EAGAIN
+ * @deadline_ns: by which all calls must have ended
  * @flight: by seq modulo window
  * @head: calls with parts to submit, in order of posting
  * @calls: all of them
@@ -102,6 +103,7 @@ struct tally_member {
 	uint32_t		oldest;
 	bool			stale;
 	bool			blocked;
+	uint64_t		deadline_ns;
 	struct flight		flight[TALLY_RANKS];
 	struct tally_call	*head;
 	struct tally_call	**tail;
@@ -129,15 +131,22 @@ enum call_state {
  * @submitted: of them
  * @over: of them
  * @chunks: of a full collective
+ * @root: of a broadcast
  * @participants: mask
  * @n: of them
  * @index: our place among them
+ * @per_word: values or bytes in a word
  * @member: we are one of them
  * @encoded: the next part stands in its tx cells already
  * @cancelled: end what is left
  * @remember: exponents of results are kept for the next post
+ * @transfer: the first part is the first of a transfer of state
+ * @state: see above
  * @floor: by part and chunk: smallest exponent to encode with
  * @floors: length of it
+ * @how: fixed-point lanes: how to encode
+ * @opts: with defaults filled in
+ * @start_ns: when it was posted
  * @deadline_ns: by which the call must have ended
  */
 struct tally_call {
@@ -163,7 +172,7 @@ struct tally_call {
 	bool			encoded;
 	bool			cancelled;
 	bool			remember;
-	bool			state_first;
+	bool			transfer;
 	struct codec_block	how;
 	struct tally_call_opts	opts;
 	int8_t			*floor;
@@ -174,13 +183,32 @@ struct tally_call {
 };
 
 /* call.c */
-int call_reset(struct tally_call *call);
-/* progress.c */
-void progress(struct tally_member *m);
-int call_run(struct tally_call *call, struct tally_report *report);
-/* part.c: one collective of a call */
-struct part;
+void call_free(struct tally_call *call);
 
-/* carry.c */
+/*
+ * part.c: one collective of a call.  Its tx cells are the call's from encode to
+ * settle.
+ */
+uint32_t part_words(const struct tally_call *call, uint32_t part);
+/* @empty: blocks of zeros: it is only submitted to be cancelled. */
+void part_encode(struct tally_call *call, uint32_t part, uint32_t seq,
+		 bool empty);
+/* @status: of the completion.  Return: it, or -EPROTO if cells contradict it. */
+int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
+		int status);
+/* The part was never submitted: its outcome is zeros, its values are missed. */
+void part_unsent(struct tally_call *call, uint32_t part);
+/* The member is gone while the part was in flight. */
+void part_forget(struct tally_call *call, uint32_t part);
+int part_reserve(struct tally_call *call);
+void part_touch(struct tally_call *call);
+
+/* progress.c */
+/* Get on without waiting. */
+void progress(struct tally_member *m);
+/* Get on until @call has ended or it is @deadline_ns. */
+int progress_until(struct tally_call *call, uint64_t deadline_ns);
+/* Post the member's scratch call and wait; @err: of its init. */
+int scratch_run(struct tally_member *m, int err, struct tally_report *report);
 
 #endif

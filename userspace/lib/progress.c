@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
+/*
+ * Getting on: calls are submitted part by part, in the order of posting, as
+ * far as the window reaches; completions are settled in whatever order they
+ * come.  A part's cells are free again when it and all before it are over.
+ */
+#include <poll.h>
+
+#include "carry.h"
+#include "internal.h"
+
+#define NO_ARRIVAL	0xffffffffu
+
+static bool in_flight(const struct tally_member *m)
+{
+	return m->next != m->oldest;
+}
+
+static struct flight *place(struct tally_member *m, uint32_t seq)
+{
+	return &m->flight[seq & (m->link.geo.out_window - 1)];
+}
+
+static void maybe_end(struct tally_call *call)
+{
+	struct tally_report *r = &call->report;
+
+	if (call->state != CALL_ACTIVE || call->over != call->parts)
+		return;
+	call->state = CALL_ENDED;
+	r->elapsed_us = (uint32_t)((now_ns() - call->start_ns) / 1000);
+	if (r->status == -ESTALE)
+		call->m->stale = true;
+	if (call->opts.carry && call->member)
+		carry_put(call->opts.carry);
+}
+
+static void note_error(struct tally_call *call, int status)
+{
+	if (status && !call->report.status)
+		call->report.status = status;
+}
+
+static void note_arrivals(struct tally_report *r,
+			  const struct tally_completion *c)
+{
+	uint32_t i;
+
+	if (!c->own_chunks)
+		return;
+	for (i = 0; i < TALLY_RANKS; i++) {
+		if (r->arrival_us[i] == NO_ARRIVAL ||
+		    (c->arrival_us[i] != NO_ARRIVAL &&
+		     c->arrival_us[i] > r->arrival_us[i]))
+			r->arrival_us[i] = c->arrival_us[i];
+	}
+}
+
+static void note_completion(struct tally_call *call,
+			    const struct tally_completion *c)
+{
+	struct tally_report *r = &call->report;
+
+	r->mask_all &= c->mask_all;
+	r->mask_any |= c->mask_any;
+	r->missing |= c->missing;
+	r->late |= c->late;
+	r->chunks += c->chunks;
+	r->partial += c->partial;
+	r->voided += c->voided;
+	r->repaired += c->repaired;
+	r->lost += c->lost;
+	r->aligned += c->aligned;
+	r->flags |= c->flags;
+	if (c->close_us > r->close_us)
+		r->close_us = c->close_us;
+	note_arrivals(r, c);
+}
+
+/* A collective is over: settle it and make room in the window. */
+static void complete(struct tally_member *m, const struct tally_completion *c)
+{
+	struct flight *f = place(m, c->seq);
+	struct tally_call *call = f->call;
+	int status = c->status;
+
+	if (!call || f->seq != c->seq)
+		return;
+	if (call->member)
+		note_completion(call, c);
+	if (status == -ESTALE)
+		m->stale = true;
+	if (!f->empty)
+		status = part_settle(call, f->part, c->seq, status);
+	note_error(call, status);
+	call->over++;
+	f->call = NULL;
+	while (in_flight(m) && !place(m, m->oldest)->call)
+		m->oldest++;
+	maybe_end(call);
+}
+
+/* The rest of @call cannot be submitted. */
+static void give_up(struct tally_member *m, struct tally_call *call, int status)
+{
+	m->head = call->queued;
+	if (!m->head)
+		m->tail = &m->head;
+	call->queued = NULL;
+	call->encoded = false;
+	note_error(call, status);
+	for (; call->submitted < call->parts; call->submitted++) {
+		part_unsent(call, call->submitted);
+		call->over++;
+	}
+	maybe_end(call);
+}
+
+static int submit_part(struct tally_member *m, struct tally_call *call)
+{
+	bool empty = call->cancelled && !call->encoded;
+	struct tally_submit s = {
+		.size = sizeof(s),
+		.seq = m->next,
+		.op = call->op,
+		.lane = call->opts.lane,
+		.dtype = call->opts.dtype,
+		.participants = call->participants,
+		.words = part_words(call, call->submitted),
+		.weight = empty ? 0 : call->opts.weight,
+		.bound_us = call->opts.bound_us,
+		.timeout_us = call->opts.timeout_us,
+		.root = call->root,
+	};
+	struct flight *f = place(m, m->next);
+	int err;
+
+	if (call->opts.flags & TALLY_CALL_RELIABLE ||
+	    tally_op_gathers(call->op) || call->op == TALLY_OP_BARRIER)
+		s.flags |= TALLY_SUBMIT_RELIABLE;
+	if (call->transfer && !call->submitted)
+		s.flags |= TALLY_SUBMIT_STATE;
+	if (!call->encoded) {
+		part_encode(call, call->submitted, m->next, empty);
+		call->encoded = !empty;
+	}
+	err = m->link.ops->submit(&m->link, &s);
+	if (err == -EAGAIN && now_ns() >= call->deadline_ns) {
+		call->report.missing |= s.out_missing;
+		err = -ETIMEDOUT;
+	}
+	if (err)
+		return err;
+	if (empty)
+		part_unsent(call, call->submitted);
+	f->call = call;
+	f->seq = m->next;
+	f->part = call->submitted;
+	f->empty = empty;
+	call->encoded = false;
+	call->submitted++;
+	m->next++;
+	if (call->cancelled)
+		m->link.ops->cancel(&m->link, f->seq);
+	return 0;
+}
+
+static void submit_all(struct tally_member *m)
+{
+	struct tally_call *call;
+	int err;
+
+	m->blocked = false;
+	while ((call = m->head)) {
+		err = m->stale ? -ESTALE : 0;
+		while (!err && call->submitted < call->parts) {
+			if (m->next - m->oldest >= m->link.geo.out_window)
+				return;
+			err = submit_part(m, call);
+		}
+		if (err == -EAGAIN || err == -EBUSY) {
+			m->blocked = true;
+			return;
+		}
+		if (err == -ESTALE)
+			m->stale = true;
+		give_up(m, call, err);
+	}
+}
+
+/* The transport failed: nothing that is in flight will complete. */
+static void break_off(struct tally_member *m, int err)
+{
+	struct tally_completion c = { .status = err };
+
+	while (in_flight(m)) {
+		c.seq = m->oldest;
+		complete(m, &c);
+	}
+}
+
+void progress(struct tally_member *m)
+{
+	struct tally_completion c;
+	int n;
+
+	while (in_flight(m)) {
+		n = m->link.ops->fetch(&m->link, &c);
+		if (n != 1) {
+			if (n < 0)
+				break_off(m, n);
+			break;
+		}
+		complete(m, &c);
+	}
+	submit_all(m);
+}
+
+int progress_until(struct tally_call *call, uint64_t deadline_ns)
+{
+	struct tally_member *m = call->m;
+	struct tally_completion c;
+	uint64_t until;
+	int err;
+
+	for (;;) {
+		progress(m);
+		if (call->state != CALL_ACTIVE)
+			return call->report.status;
+		if (now_ns() >= deadline_ns)
+			return -ETIME;
+		if (m->blocked) {
+			until = m->head->deadline_ns;
+			err = m->link.ops->wait(&m->link, tally_events(m),
+						until < deadline_ns ? until :
+						deadline_ns);
+		} else {
+			/* The window moves on when its oldest is over. */
+			err = m->link.ops->take(&m->link, m->oldest,
+						deadline_ns, &c);
+			if (!err)
+				complete(m, &c);
+		}
+		if (err && err != -ETIME)
+			break_off(m, err);
+	}
+}
+
+/* By when a call must have ended that is posted after all others. */
+static uint64_t call_deadline(const struct tally_call *call)
+{
+	const struct tally_attach *geo = &call->m->link.geo;
+	uint64_t timeout = call->opts.timeout_us, rounds, start = now_ns();
+
+	if (!timeout)
+		timeout = geo->out_timeout_us;
+	rounds = call->parts / geo->out_window + 1;
+	if (call->m->deadline_ns > start)
+		start = call->m->deadline_ns;
+	return start + rounds * timeout * 1000 + GRACE_NS;
+}
+
+static void report_reset(struct tally_call *call)
+{
+	struct tally_report *r = &call->report;
+
+	memset(r, 0, sizeof(*r));
+	memset(r->arrival_us, 0xff, sizeof(r->arrival_us));
+	r->size = sizeof(*r);
+	r->parts = call->parts;
+	r->user_data = call->opts.user_data;
+	r->mask_all = call->member && call->parts ? call->participants : 0;
+	r->seq = call->m->next;
+}
+
+int tally_post(struct tally_call *call)
+{
+	struct tally_member *m;
+	int err;
+
+	if (!call || call->state == CALL_EMPTY)
+		return -EINVAL;
+	if (call->state == CALL_ACTIVE)
+		return -EBUSY;
+	m = call->m;
+	if (m->stale)
+		return -ESTALE;
+	err = part_reserve(call);
+	if (err)
+		return err;
+	report_reset(call);
+	part_touch(call);
+	call->submitted = 0;
+	call->over = 0;
+	call->encoded = false;
+	call->cancelled = false;
+	call->start_ns = now_ns();
+	call->state = CALL_ACTIVE;
+	if (!call->parts) {
+		maybe_end(call);
+		return 0;
+	}
+	if (!m->head && !in_flight(m))
+		m->deadline_ns = 0;
+	call->deadline_ns = call_deadline(call);
+	m->deadline_ns = call->deadline_ns;
+	call->queued = NULL;
+	*m->tail = call;
+	m->tail = &call->queued;
+	progress(m);
+	return 0;
+}
+
+int tally_test(struct tally_call *call)
+{
+	if (!call || call->state < CALL_ACTIVE)
+		return -EINVAL;
+	if (call->state == CALL_ACTIVE)
+		progress(call->m);
+	return call->state == CALL_ACTIVE ? -EAGAIN : call->report.status;
+}
+
+int tally_wait(struct tally_call *call, uint32_t timeout_us)
+{
+	if (!call || call->state < CALL_ACTIVE)
+		return -EINVAL;
+	if (call->state == CALL_ENDED)
+		return call->report.status;
+	return progress_until(call, timeout_us == TALLY_WAIT_END ?
+			      call->deadline_ns :
+			      now_ns() + timeout_us * 1000ull);
+}
+
+int tally_cancel(struct tally_call *call)
+{
+	struct tally_member *m;
+	uint32_t i;
+
+	if (!call || call->state < CALL_ACTIVE)
+		return -EINVAL;
+	if (call->state == CALL_ENDED)
+		return -EALREADY;
+	m = call->m;
+	call->cancelled = true;
+	note_error(call, -ECANCELED);
+	for (i = 0; i < m->link.geo.out_window; i++) {
+		if (m->flight[i].call == call)
+			m->link.ops->cancel(&m->link, m->flight[i].seq);
+	}
+	progress(m);
+	return 0;
+}
+
+int scratch_run(struct tally_member *m, int err, struct tally_report *report)
+{
+	if (!err)
+		err = tally_post(m->scratch);
+	if (err)
+		return err;
+	err = tally_wait(m->scratch, TALLY_WAIT_END);
+	if (report && m->scratch->state == CALL_ENDED) {
+		int put = tally_get_report(m->scratch, report);
+
+		err = err ? err : put;
+	}
+	return err;
+}
