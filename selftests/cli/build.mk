@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of the command, linked from its parts with sanitizers.
+
+cli-test-dir := $(B)/selftests/cli
+cli-test-src := fake fake_net
+cli-test-obj := $(cli-test-src:%=$(cli-test-dir)/%.o)
+cli-test-bin := $(cli-test-dir)/transcript $(cli-test-dir)/units
+
+CLI_TEST_CFLAGS = $(CLI_CFLAGS) $(SANITIZE) \
+		  -DSCRIPTS_DIR='"$(CURDIR)/selftests/cli"'
+
+$(cli-test-dir)/%.o: selftests/cli/%.c selftests/cli/build.mk
+	@mkdir -p $(@D)
+	$(CC) $(CLI_TEST_CFLAGS) -c -o $@ $<
+
+$(cli-test-bin): %: %.o $(cli-test-obj) $(B)/userspace/cli/san/libcli.a
+	$(CC) $(SANITIZE) -o $@ $^ $(CLI_LIBS) -lcmocka
+
+tests-native += $(cli-test-bin)
+
+-include $(cli-test-bin:=.d) $(cli-test-obj:.o=.d)
