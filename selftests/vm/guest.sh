@@ -78,9 +78,15 @@ run()
 	(
 		cd "$top" || exit 125
 		while read -r mod args; do
+			# insmod knows nothing of what a module depends on.
+			for dep in $(modinfo -F depends "/run/vm/$mod" |
+				     $bb tr , ' '); do
+				modprobe "$dep" || exit 125
+			done
 			# shellcheck disable=SC2086 # a list of words
 			$bb insmod "/run/vm/$mod" $args || exit 125
 		done </run/vm/insmod
+		[ ! -e $leak ] || $bb grep '\[' /proc/kallsyms >/run/vm/syms
 		exec /bin/sh /run/vm/command
 	) >/run/vm/out 2>&1 </dev/null
 	status=$?
@@ -104,8 +110,6 @@ unload()
 		reversed="$(echo "${mod%.ko}" | $bb tr - _) $reversed"
 	done </run/vm/insmod
 	for mod in $reversed; do
-		[ ! -e $leak ] ||
-			$bb grep "[[]$mod]" /proc/kallsyms >>/run/vm/syms
 		i=0
 		while $bb grep -q "^$mod " /proc/modules && ! $bb rmmod "$mod" \
 			2>/run/vm/rmmod; do
@@ -122,7 +126,8 @@ unload()
 }
 
 # An object counts as leaked once two scans have not seen it. The modules are
-# gone by then, so their addresses are named from the symbols kept above.
+# gone by then, so their addresses are named from the symbols that run() kept;
+# as text of one length they compare like numbers.
 leaks()
 {
 	[ -w $leak ] && echo scan >$leak 2>/dev/null || return 0
@@ -132,7 +137,7 @@ leaks()
 	$bb awk '
 	FILENAME != "'$leak'" { sym[$1] = $3 " " $4; next }
 	{
-		if (match($0, /ffffffffc[0-9a-f]+/)) {
+		if (match($0, /ffffffff[0-9a-f]+/)) {
 			at = substr($0, RSTART, RLENGTH)
 			best = ""
 			for (a in sym)
