@@ -345,7 +345,7 @@ int tally_carry_get_stats(const struct tally_carry *c,
  * @partial: chunks whose mask lacks participants
  * @voided: chunks that ended without a value: zeros
  * @repaired: chunks that were asked for
- * @lost: chunks without outcome: zeros
+ * @lost: chunks without outcome: zeros in a sum, untouched bytes else
  * @aligned: alignments of unequal exponents in our own shards
  * @nonfinite: chunks that somebody's NaN or Inf made NaN
  * @flags: TALLY_F_* of all chunks, OR-ed; TALLY_F_REJOIN: somebody waits for
@@ -405,8 +405,7 @@ struct tally_call;
 
 #define TALLY_CALL_RELIABLE	(1u << 0) /* ask for what is missing */
 #define TALLY_CALL_STOCHASTIC	(1u << 1) /* round at random, by @seed */
-#define TALLY_CALL_NARROW	(1u << 2) /* allow lanes of 2 and 3 value bits */
-#define TALLY_CALL_ABSTAIN	(1u << 3) /* @in counts as zeros of weight 0 */
+#define TALLY_CALL_ABSTAIN	(1u << 2) /* @in counts as zeros of weight 0 */
 
 /**
  * struct tally_call_opts - one call

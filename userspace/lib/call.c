@@ -7,7 +7,7 @@
 #include "internal.h"
 
 #define CALL_FLAGS (TALLY_CALL_RELIABLE | TALLY_CALL_STOCHASTIC | \
-		    TALLY_CALL_NARROW | TALLY_CALL_ABSTAIN)
+		    TALLY_CALL_ABSTAIN)
 
 int tally_call_create(struct tally_member *m, struct tally_call **out)
 {
@@ -72,7 +72,8 @@ static int resolve_types(struct tally_call_opts *o, uint8_t op)
 		    o->flags & ~TALLY_CALL_RELIABLE)
 			return -EINVAL;
 		o->dtype = TALLY_DTYPE_BYTES;
-		o->lane = TALLY_LANE_RAW;
+		o->lane = op == TALLY_OP_BARRIER ? TALLY_LANE_W64 :
+						   TALLY_LANE_RAW;
 		return 0;
 	}
 	if (!o->dtype)
@@ -132,11 +133,12 @@ static int resolve_block(struct tally_call *call)
 		if (call->participants >> rank & 1)
 			leaves += 1ull << (geo->out_caps[rank] & 31);
 	}
-	bits = tally_value_bits(call->opts.lane, leaves, call->member ?
-				1ull << (geo->out_caps[geo->rank] & 31) : 1);
-	if (bits < 2 || (bits < TALLY_LANE_BITS_MIN &&
-			 !(call->opts.flags & TALLY_CALL_NARROW)))
+	bits = tally_value_bits(call->opts.lane, leaves, 1);
+	if (bits < TALLY_LANE_BITS_MIN)
 		return -ERANGE;
+	if (call->member)
+		bits = tally_value_bits(call->opts.lane, leaves, 1ull <<
+					(geo->out_caps[geo->rank] & 31));
 	call->how.lane = call->opts.lane;
 	call->how.dtype = call->opts.dtype;
 	call->how.value_bits = (uint8_t)bits;

@@ -20,6 +20,7 @@ static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 static inline vf v_float(vi a) { return _mm256_cvtepi32_ps(a); }
+static inline vi v_round(vf a) { return _mm256_cvtps_epi32(a); }
 static inline vi v_int(vf a) { return _mm256_cvttps_epi32(a); }
 static inline vf v_floor(vf a) { return _mm256_floor_ps(a); }
 static inline vi v_addi(vi a, vi b) { return _mm256_add_epi32(a, b); }
@@ -36,12 +37,6 @@ static inline void v_storef(float *p, vf x) { _mm256_storeu_ps(p, x); }
 static inline vi v_iota(uint32_t x)
 {
 	return v_addi(v_seti(x), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-static inline vf v_round(vf a)
-{
-	return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT |
-				  _MM_FROUND_NO_EXC);
 }
 
 static inline vf v_and(vf a, vi b)

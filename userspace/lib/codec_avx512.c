@@ -21,6 +21,7 @@ static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 static inline vf v_float(vi a) { return _mm512_cvtepi32_ps(a); }
+static inline vi v_round(vf a) { return _mm512_cvtps_epi32(a); }
 static inline vi v_int(vf a) { return _mm512_cvttps_epi32(a); }
 static inline vi v_addi(vi a, vi b) { return _mm512_add_epi32(a, b); }
 static inline vi v_subi(vi a, vi b) { return _mm512_sub_epi32(a, b); }
@@ -42,12 +43,6 @@ static inline vi v_iota(uint32_t x)
 {
 	return v_addi(v_seti(x), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8,
 						   9, 10, 11, 12, 13, 14, 15));
-}
-
-static inline vf v_round(vf a)
-{
-	return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT |
-				       _MM_FROUND_NO_EXC);
 }
 
 static inline vf v_floor(vf a)

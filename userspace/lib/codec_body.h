@@ -102,6 +102,7 @@ static always_inline size_t encode_loop(const uint32_t lane,
 		vf y = v_mul(v_load(dtype, in + i * codec_dtype_bytes(dtype)),
 			     scale);
 		vf t, q;
+		vi u;
 
 		if (mode == MODE_CARRY) {
 			vf c = v_loadf(carry + i);
@@ -119,8 +120,11 @@ static always_inline size_t encode_loop(const uint32_t lane,
 					   v_above(v_sub(t, q),
 						   uniform(index, key))));
 			index = v_addi(index, v_seti(VN));
+			u = v_int(q);
 		} else {
-			q = v_round(t);
+			/* By way of the integer, which has no -0. */
+			u = v_round(t);
+			q = v_float(u);
 		}
 		if (mode != MODE_DROP) {
 			vf r = v_sub(y, v_mul(q, step));
@@ -130,7 +134,7 @@ static always_inline size_t encode_loop(const uint32_t lane,
 			v_storef(residual + i, r);
 		}
 		v_store_lanes(lane, lanes + i * codec_lane_bytes(lane),
-			      v_addi(v_int(q), bias));
+			      v_addi(u, bias));
 	}
 	return i;
 }

@@ -88,10 +88,10 @@ static inline vi v_int(vf a) { return (uint32_t)(int32_t)a; }
 static inline vf v_loadf(const float *p) { return *p; }
 static inline void v_storef(float *p, vf x) { *p = x; }
 
-/* |a| is below 2^31; such floats from 2^23 on are integers. */
-static inline vf v_round(vf a)
+/* |a| is below 2^31. */
+static inline vi v_round(vf a)
 {
-	return (float)lrintf(a);
+	return (uint32_t)lrintf(a);
 }
 
 static inline vf v_floor(vf a)
