@@ -193,6 +193,7 @@ static int create(const struct group *from)
 	g->val[TALLY_A_GROUP_WINDOW] = 4;
 	g->val[TALLY_A_GROUP_MAX_BYTES] = 4 << 20;
 	g->val[TALLY_A_GROUP_BOUND_US] = 20000;
+	g->val[TALLY_A_GROUP_SETTLE_US] = 10000;
 	g->val[TALLY_A_GROUP_TIMEOUT_US] = 5000000;
 	take_values(g, from);
 	return 0;
@@ -289,7 +290,8 @@ static int put_group(const struct group *g, nl_fn fn, void *data)
 		if (g->name[0])
 			mnl_attr_put_strz(nlh, TALLY_A_GROUP_NAME, g->name);
 		for (attr = 0; attr <= TALLY_A_GROUP_MAX; attr++)
-			if (attr_names[attr])
+			if (attr_names[attr] &&
+			    (g->val[attr] || attr != TALLY_A_GROUP_QUORUM))
 				mnl_attr_put_u32(nlh, (uint16_t)attr,
 						 g->val[attr]);
 		if (g->keyed)

@@ -93,7 +93,7 @@ static int set_route(int argc, char **argv)
 	return 0;
 }
 
-/* link NAME MTU [WORDS]: down, nocarrier, can=BITS */
+/* link NAME MTU [WORDS]: down, nocarrier, loopback, can=BITS */
 static int set_link(int argc, char **argv)
 {
 	int at = argc > 2 ? find_link(argv[1]) : -1, i;
@@ -112,6 +112,8 @@ static int set_link(int argc, char **argv)
 	for (i = 3; i < argc; i++) {
 		if (!strcmp(argv[i], "down"))
 			link->up = link->running = false;
+		if (!strcmp(argv[i], "loopback"))
+			link->loopback = true;
 		if (!strcmp(argv[i], "nocarrier"))
 			link->running = false;
 		if (!strncmp(argv[i], "can=", 4)) {

@@ -9,6 +9,7 @@
  *	# words		for the reader
  *	! words		to the kernel, see fake_command(); or of this file:
  *			! file PATH [MODE]	its lines follow, after "> "
+ *			! bytes PATH 'TEXT'	with \\r, \\n and \\0
  *			! rm PATH, ! cat PATH
  *	$ tally words	run it; its outcome follows:
  *	| text		a line of results
@@ -214,6 +215,25 @@ static FILE *make_file(int argc, char **argv)
 	return file;
 }
 
+/* Return: NULL or what is wrong. */
+static const char *put_bytes(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return strerror(errno);
+	for (; *text; text++) {
+		if (*text != '\\' || !text[1]) {
+			fputc(*text, file);
+			continue;
+		}
+		text++;
+		fputc(*text == 'n' ? '\n' : *text == 'r' ? '\r' : 0, file);
+	}
+	fclose(file);
+	return NULL;
+}
+
 static void cat(struct script *s, const char *path)
 {
 	char text[16384];
@@ -247,8 +267,10 @@ static void run_words(struct script *s, char *words, FILE **file)
 	} else if (argc == 2 && !strcmp(argv[0], "cat")) {
 		begin(s, copy);
 		cat(s, argv[1]);
+	} else if (argc == 3 && !strcmp(argv[0], "bytes")) {
+		wrong = put_bytes(argv[1], argv[2]);
 	} else if (argc == 2 && !strcmp(argv[0], "rm")) {
-		unlink(argv[1]);
+		remove(argv[1]);
 	} else if (argc >= 2 && !strcmp(argv[0], "file")) {
 		*file = make_file(argc, argv);
 		wrong = *file ? NULL : strerror(errno);
