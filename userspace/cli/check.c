@@ -121,8 +121,8 @@ int check_paths(struct cli *cli, const struct group *g, uint32_t payload,
 	}
 	if (local)
 		return CLI_OK;
-	findings_add(f, FINDING_FAIL, "address", "%s: none of its %u members has an address of this host",
-		     label, g->nr_members);
+	findings_add(f, FINDING_FAIL, "address", "%s: none of its members has an address of this host",
+		     label);
 	findings_remedy(f, "add the address: ip address add ADDRESS dev DEVICE; or correct the members (this may be the wrong network namespace)");
 	return CLI_OK;
 }

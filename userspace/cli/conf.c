@@ -26,6 +26,7 @@
  * @member: the present member, NULL in a [group] section
  * @line: that inih works on
  * @key_lines: by attribute, of the present section; 0: not given
+ * @group_lines: the same of the present group
  * @buf: of getline()
  * @size: of @buf
  * @error_line: of the first error; 0: none
@@ -39,6 +40,7 @@ struct parser {
 	struct member	*member;
 	int		line;
 	int		key_lines[32];
+	int		group_lines[32];
 	char		*buf;
 	size_t		size;
 	int		error_line;
@@ -55,7 +57,8 @@ static bool wrong(struct parser *p, int line, const char *fmt, ...)
 
 	if (p->error_line)
 		return false;
-	p->error_line = line;
+	/* An empty file has no line. */
+	p->error_line = line ? line : 1;
 	va_start(args, fmt);
 	vsnprintf(p->why, sizeof(p->why), fmt, args);
 	va_end(args);
@@ -87,6 +90,7 @@ static bool finish_group(struct parser *p)
 {
 	struct group *g = present(p), *other;
 	char why[WHY_BYTES];
+	unsigned int attr;
 	size_t i;
 
 	if (!finish_member(p))
@@ -105,8 +109,9 @@ static bool finish_group(struct parser *p)
 			return wrong(p, g->line, "id %u is that of the group in line %d too; give each group its own",
 				     group_id(g), other->line);
 	}
-	if (group_check(g, why, sizeof(why)))
-		return wrong(p, g->line, "%s", why);
+	if (group_check(g, &attr, why, sizeof(why)))
+		return wrong(p, attr ? p->group_lines[attr] : g->line, "%s",
+			     why);
 	return true;
 }
 
@@ -279,6 +284,8 @@ static int take_key(void *data, const char *section, const char *name,
 		return wrong(p, p->line, "%s: given in line %d already; remove one of them",
 			     name, p->key_lines[key->attr]);
 	p->key_lines[key->attr] = p->line;
+	if (!p->member)
+		p->group_lines[key->attr] = p->line;
 	if (p->member)
 		ok = member_set_key(p->member, key, value, why, sizeof(why));
 	else

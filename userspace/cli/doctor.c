@@ -59,6 +59,34 @@ static void check_members(const struct groups *groups, struct findings *f)
 	}
 }
 
+/* As nl_groups(), but an error is a finding. */
+static void read_groups(struct cli *cli, struct groups *groups,
+			struct findings *f)
+{
+	char *said = NULL, *text;
+	FILE *err = cli->err;
+	size_t size;
+	int ret;
+
+	cli->err = open_memstream(&said, &size);
+	if (!cli->err) {
+		cli->err = err;
+		f->lost = true;
+		return;
+	}
+	ret = nl_groups(cli, groups);
+	fclose(cli->err);
+	cli->err = err;
+	if (ret) {
+		text = said + strcspn(said, " ");
+		text[strcspn(text, ";\n")] = 0;
+		findings_add(f, FINDING_FAIL, "netlink", "%s",
+			     text + strspn(text, " "));
+		findings_remedy(f, "load the module that came with this command: rmmod tally; modprobe tally");
+	}
+	free(said);
+}
+
 static int print_findings(struct cli *cli, const struct findings *f)
 {
 	cJSON *tree = cJSON_CreateObject(), *array, *o;
@@ -106,10 +134,8 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 		return ret;
 	loaded = doctor_module_loaded(cli);
 	doctor_host(cli, &f);
-	if (loaded && nl_groups(cli, &kernel)) {
-		findings_add(&f, FINDING_FAIL, "netlink", "the module does not answer on netlink");
-		findings_remedy(&f, "load the module that came with this command: rmmod tally; modprobe tally");
-	}
+	if (loaded)
+		read_groups(cli, &kernel, &f);
 	check_members(&kernel, &f);
 	doctor_net(cli, argc ? &file : &kernel, loaded, &f);
 	ret = f.lost ? cli_nomem(cli) : print_findings(cli, &f);

@@ -192,10 +192,14 @@ int cmd_conf_save(struct cli *cli, int argc, char **argv)
 	} else {
 		conf_write(cli->out, &groups);
 	}
-	for (i = 0; !ret && i < groups.nr; i++)
+	for (i = 0; !ret && i < groups.nr; i++) {
+		if (!groups.at[i].nr_members)
+			cli_warn(cli, "group %u has no members; add some, or the file cannot be loaded",
+				 group_id(&groups.at[i]));
 		if (groups.at[i].keyed && !groups.at[i].key_file[0])
 			cli_warn(cli, "group %u has a key, which the kernel does not tell; write its key_file into the file",
 				 group_id(&groups.at[i]));
+	}
 	groups_free(&groups);
 	return ret;
 }

@@ -59,6 +59,7 @@ static int run_and_free(struct cli *cli, struct plan *plan)
 static int parse_new(struct cli *cli, int argc, char **argv, struct group *g)
 {
 	char what[128], why[WHY_BYTES];
+	unsigned int attr;
 	int ret;
 
 	ret = args_count(cli, argc, 1, 64, "group add NAME|ID KEY VALUE...");
@@ -74,7 +75,7 @@ static int parse_new(struct cli *cli, int argc, char **argv, struct group *g)
 	if (!group_has(g, TALLY_A_GROUP_ID))
 		return cli_usage(cli, "%s: no id given; add id N, the same number on every host",
 				 what);
-	if (group_check(g, why, sizeof(why)))
+	if (group_check(g, &attr, why, sizeof(why)))
 		return cli_usage(cli, "%s: %s", what, why);
 	return CLI_OK;
 }
@@ -115,7 +116,7 @@ static int check_merged(struct cli *cli, const struct group *want,
 			merged.val[attr] = want->val[attr];
 			merged.has |= 1u << attr;
 		}
-	if (group_check(&merged, why, sizeof(why)))
+	if (group_check(&merged, &attr, why, sizeof(why)))
 		return cli_error(cli, "%s: %s", what, why);
 	return CLI_OK;
 }

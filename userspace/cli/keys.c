@@ -30,8 +30,8 @@ const struct key group_keys[] = {
 	  1u << 30, "a size from 64 to 1G, such as 4M", false },
 	{ "bound", KEY_TIME, TALLY_A_GROUP_BOUND_US, 1, US_MAX,
 	  "a duration from 1us to 35min, such as 20ms", true },
-	{ "settle", KEY_TIME, TALLY_A_GROUP_SETTLE_US, 0, US_MAX,
-	  "a duration up to 35min, such as 10ms", true },
+	{ "settle", KEY_TIME, TALLY_A_GROUP_SETTLE_US, 1, US_MAX,
+	  "a duration from 1us to 35min, such as 10ms", true },
 	{ "timeout", KEY_TIME, TALLY_A_GROUP_TIMEOUT_US, 1, US_MAX,
 	  "a duration from 1us to 35min, such as 5s", true },
 	{ "quorum", KEY_NUMBER, TALLY_A_GROUP_QUORUM, 1, TALLY_RANKS,
@@ -270,13 +270,15 @@ static const char *check_families(const struct group *g, char *why,
 	return NULL;
 }
 
-const char *group_check(const struct group *g, char *why, size_t size)
+const char *group_check(const struct group *g, unsigned int *attr, char *why,
+			size_t size)
 {
 	uint64_t bound = g->val[TALLY_A_GROUP_BOUND_US];
 	uint64_t settle = g->val[TALLY_A_GROUP_SETTLE_US];
 	uint64_t timeout = g->val[TALLY_A_GROUP_TIMEOUT_US];
 	char text[UNITS_TEXT], other[UNITS_TEXT];
 
+	*attr = TALLY_A_GROUP_MAX_BYTES;
 	if (group_has(g, TALLY_A_GROUP_MAX_BYTES) &&
 	    group_has(g, TALLY_A_GROUP_PAYLOAD) &&
 	    g->val[TALLY_A_GROUP_MAX_BYTES] < g->val[TALLY_A_GROUP_PAYLOAD]) {
@@ -285,12 +287,14 @@ const char *group_check(const struct group *g, char *why, size_t size)
 			 g->val[TALLY_A_GROUP_PAYLOAD]);
 		return why;
 	}
+	*attr = TALLY_A_GROUP_QUORUM;
 	if (g->nr_members && g->val[TALLY_A_GROUP_QUORUM] > g->nr_members) {
 		snprintf(why, size, "quorum %u is more than the %u members; it must be 1 to %u",
 			 g->val[TALLY_A_GROUP_QUORUM], g->nr_members,
 			 g->nr_members);
 		return why;
 	}
+	*attr = TALLY_A_GROUP_TIMEOUT_US;
 	if (group_has(g, TALLY_A_GROUP_TIMEOUT_US) && timeout < bound) {
 		snprintf(why, size, "timeout %s is shorter than bound %s; it must be longer",
 			 units_time_exact(timeout, text, sizeof(text)),
@@ -303,5 +307,6 @@ const char *group_check(const struct group *g, char *why, size_t size)
 			 units_time_exact(settle, other, sizeof(other)));
 		return why;
 	}
+	*attr = 0;
 	return check_families(g, why, size);
 }

@@ -187,8 +187,10 @@ int group_load_key(struct cli *cli, struct group *g, const char *dir,
 
 /*
  * Test what no single key can: values against each other, and the members.
- * Return: NULL, or what is wrong (in @why).
+ * Return: NULL, or what is wrong (in @why), with @attr set to the key that
+ * stands in the way; 0: it is the members.
  */
-const char *group_check(const struct group *g, char *why, size_t size);
+const char *group_check(const struct group *g, unsigned int *attr, char *why,
+			size_t size);
 
 #endif

@@ -7,26 +7,38 @@
 #include <string.h>
 #include <time.h>
 
+#define HAS_RANK	(1u << 0)
+#define HAS_SEQ		(1u << 1)
+#define HAS_MASK	(1u << 2)
+
 /**
  * struct kind - an event's word, and the sentence for people
  * @name: in JSON
  * @text: after the group
+ * @has: HAS_*: what means something; the kernel sends all of it with any event
  */
 struct kind {
 	const char	*name;
 	const char	*text;
+	unsigned int	has;
 };
 
 static const struct kind kinds[__TALLY_EVENT_END] = {
-	[TALLY_EVENT_UP] = { "up", "is up" },
-	[TALLY_EVENT_DOWN] = { "down", "is down" },
-	[TALLY_EVENT_ATTACH] = { "attach", "a process attached" },
-	[TALLY_EVENT_DETACH] = { "detach", "a process detached" },
-	[TALLY_EVENT_STALE] = { "stale", "must receive state first" },
-	[TALLY_EVENT_REJOINED] = { "rejoined", "has received state" },
-	[TALLY_EVENT_ERROR] = { "error", "a collective failed" },
+	[TALLY_EVENT_UP] = { "up", "is up", HAS_MASK },
+	[TALLY_EVENT_DOWN] = { "down", "is down", HAS_MASK },
+	[TALLY_EVENT_ATTACH] = { "attach", "a process attached",
+				 HAS_RANK | HAS_SEQ },
+	[TALLY_EVENT_DETACH] = { "detach", "its process detached",
+				 HAS_RANK | HAS_SEQ },
+	[TALLY_EVENT_STALE] = { "stale", "must receive state first",
+				HAS_RANK | HAS_SEQ },
+	[TALLY_EVENT_REJOINED] = { "rejoined", "has received state",
+				   HAS_RANK | HAS_SEQ },
+	[TALLY_EVENT_ERROR] = { "error", "a collective failed for want of some ranks",
+				HAS_RANK | HAS_SEQ | HAS_MASK },
 	[TALLY_EVENT_MISMATCH] = { "mismatch",
-				   "members disagree on a collective" },
+				   "members disagree on a collective",
+				   HAS_SEQ | HAS_MASK },
 };
 
 /**
@@ -56,7 +68,8 @@ static void time_text(uint64_t ms, char *buf, size_t size)
 	snprintf(buf, size, "%s.%03uZ", day, (unsigned int)(ms % 1000));
 }
 
-static cJSON *event_tree(const struct monitor *m, const struct event *e)
+static cJSON *event_tree(const struct monitor *m, const struct event *e,
+			 unsigned int has)
 {
 	const struct group *g = groups_by_id(&m->groups, e->group);
 	cJSON *o = cJSON_CreateObject();
@@ -74,16 +87,17 @@ static cJSON *event_tree(const struct monitor *m, const struct event *e)
 	else
 		snprintf(text, sizeof(text), "number_%u", e->kind);
 	cJSON_AddStringToObject(o, "event", text);
-	if (e->has_rank)
+	if (has & HAS_RANK)
 		print_add_u64(o, "rank", e->rank);
-	if (e->has_seq)
+	if (has & HAS_SEQ)
 		print_add_u64(o, "seq", e->seq);
-	if (e->has_mask)
+	if (has & HAS_MASK)
 		print_add_ranks(o, "ranks", e->mask);
 	return o;
 }
 
-static void show_event(FILE *out, const cJSON *o, const struct event *e)
+static void show_event(FILE *out, const cJSON *o, const struct event *e,
+		       unsigned int has)
 {
 	const char *text = "something that this command does not know";
 	const cJSON *name = cJSON_GetObjectItem(o, "name");
@@ -96,22 +110,35 @@ static void show_event(FILE *out, const cJSON *o, const struct event *e)
 		fputs(name->valuestring, out);
 	else
 		fprintf(out, "%u", e->group);
-	if (e->has_rank)
+	if (has & HAS_RANK)
 		fprintf(out, ": rank %u", e->rank);
 	fprintf(out, "%s%s", e->kind == TALLY_EVENT_UP ||
 		e->kind == TALLY_EVENT_DOWN ? " " : ": ", text);
-	if (e->has_seq)
+	if (has & HAS_SEQ)
 		fprintf(out, ", seq %u", e->seq);
-	if (e->has_mask)
+	if (has & HAS_MASK)
 		fprintf(out, ", ranks %s",
 			units_ranks(e->mask, buf, sizeof(buf)));
 	fputc('\n', out);
+}
+
+/* Return: HAS_*: what of @e there is to say. */
+static unsigned int parts_of(const struct event *e)
+{
+	unsigned int known = HAS_RANK | HAS_SEQ | HAS_MASK;
+
+	if (e->kind < __TALLY_EVENT_END && kinds[e->kind].name)
+		known = kinds[e->kind].has;
+	return (e->has_rank ? known & HAS_RANK : 0) |
+	       (e->has_seq ? known & HAS_SEQ : 0) |
+	       (e->has_mask ? known & HAS_MASK : 0);
 }
 
 static int take_event(const struct nlmsghdr *nlh, void *data)
 {
 	struct monitor *m = data;
 	struct groups now;
+	unsigned int has;
 	struct event e;
 	cJSON *o;
 
@@ -124,11 +151,12 @@ static int take_event(const struct nlmsghdr *nlh, void *data)
 		groups_free(&m->groups);
 		m->groups = now;
 	}
-	o = event_tree(m, &e);
+	has = parts_of(&e);
+	o = event_tree(m, &e, has);
 	if (m->cli->json)
 		print_json(m->cli, o, true);
 	else
-		show_event(m->cli->out, o, &e);
+		show_event(m->cli->out, o, &e, has);
 	cJSON_Delete(o);
 	m->shown++;
 	return MNL_CB_OK;

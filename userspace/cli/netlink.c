@@ -383,8 +383,8 @@ static const char *remedy(int error)
 int nl_refused(struct cli *cli, const char *what, int error, const char *why)
 {
 	error = error < 0 ? -error : error;
-	/* The module tells the remedy itself, after a colon. */
-	if (strstr(why, ": "))
+	/* The module tells the remedy itself. */
+	if (strstr(why, ": ") || strstr(why, " must "))
 		return cli_error(cli, "%s: %s", what, why);
 	return cli_error(cli, "%s: %s; %s", what,
 			 *why ? why : strerror(error), remedy(error));

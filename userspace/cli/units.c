@@ -164,9 +164,9 @@ const char *units_addr(const char *text, struct addr *addr)
 		    a.bytes[0] == 0xff)
 			return "not an address of one host";
 		if (a.bytes[0] == 0xfe && (a.bytes[1] & 0xc0) == 0x80)
-			return "link-local, which needs a device; use a global or unique local address";
+			return "link-local, which means another host on each device";
 		if (!memcmp(a.bytes, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12))
-			return "an IPv4 address in IPv6 form; write it as IPv4";
+			return "an IPv4 address in IPv6 form";
 	}
 	*addr = a;
 	return NULL;
