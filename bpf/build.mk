@@ -16,6 +16,8 @@ $(B)/%.bpf.o: %.bpf.c
 $(B)/%.skel.h: $(B)/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $(notdir $*) > $@
 
+.PRECIOUS: $(B)/%.bpf.o $(B)/%.skel.h
+
 bpf-objects := $(B)/bpf/tally_host.bpf.o
 programs += $(bpf-objects)
 

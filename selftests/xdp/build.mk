@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of the BPF programs.  cost prints figures and is no test.
+
+xdp-bin := $(addprefix $(B)/selftests/xdp/,slots parser)
+xdp-bpf := $(addprefix $(B)/selftests/xdp/,slots parser)
+
+tests-native += $(xdp-bin)
+
+$(B)/selftests/xdp/slots: $(B)/selftests/xdp/slots.skel.h
+$(B)/selftests/xdp/parser: $(B)/selftests/xdp/parser.skel.h \
+	$(B)/bpf/tally_host.skel.h
+
+$(xdp-bin): $(B)/selftests/xdp/%: selftests/xdp/%.c selftests/vectors/vectors.c
+	@mkdir -p $(@D)
+	$(CC) $(BUILD_CFLAGS) $(SANITIZE) $(VECTORS_CFLAGS) -I$(B)/selftests/xdp \
+		-I$(B)/bpf -MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -lcmocka -lbpf
+
+-include $(xdp-bin:=.d) $(xdp-bpf:=.bpf.d)
