@@ -185,6 +185,9 @@ fetch_kernel()
 		rm "$deb"
 	done
 
+	# Packages of Debian 12 have /lib, those of 13 /usr/lib.
+	[ -e "$new/lib" ] || ln -s usr/lib "$new/lib"
+
 	# The build folder includes the common one by its installed path.
 	hdr=$new/usr/src/linux-headers-$rel
 	# shellcheck disable=SC2016 # for make to expand

@@ -220,7 +220,7 @@ token=$token allow=$allow awk -f "$vm/splats.awk" "$console" \
 	>"$tmp/faults" || faults=1
 if [ -n "$faults" ]; then
 	echo "vm: the kernel reported faults; all of them are in $console:" >&2
-	head -n 40 "$tmp/faults" | sed 's/^/vm| /' >&2
+	head -n 100 "$tmp/faults" | sed 's/^/vm| /' >&2
 fi
 
 # The console's end, where the cause is usually named.

@@ -79,12 +79,13 @@ build_probe()
 debug_kernel()
 {
 	start clean --module "$probe" -- ls /sys/kernel/btf
-	start wrong -- sh -c "insmod $probe wrong=free && rmmod vm_probe &&
-		insmod $probe wrong=leak && rmmod vm_probe"
+	start wrong --module "$probe wrong=leak" -- \
+		sh -c "rmmod vm_probe && insmod $probe wrong=free"
 	wait
 	expect clean 0 '^vm_probe$' "the module's types are visible"
 	expect wrong 123 'KASAN: slab-use-after-free' "use after free fails"
 	expect wrong 123 'unreferenced object' "a leak fails"
+	expect wrong 123 'kmemleak: .*\[vm_probe\]' "and names the module"
 	lacks wrong 'unable to|cannot be' "and nothing else is reported"
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Prints the lines of a kernel log that tell of a fault, and exits 1 if there
-# are any. Looks only at what lies between the guest's begin and end marks.
+# Prints the lines of a kernel log that tell of a fault, and some that follow
+# each, and exits 1 if there are any. Looks only at what lies between the guest's begin and end marks.
 # Reads the token and the allowed expression from the environment, where they
 # keep their backslashes.
 
@@ -35,6 +35,7 @@ index($0, "tally-vm: end " token) { on = 0 }
 # An allowed line excuses the stack that is printed below it, nothing more.
 allow != "" && $0 ~ allow { excused = NR + 40; next }
 $0 ~ trace && NR <= excused { excused = 0; next }
-$0 ~ fault || $0 ~ trace { print; found = 1 }
+$0 ~ fault || $0 ~ trace { found = 1; shown = NR + 24 }
+NR <= shown
 
 END { exit found }
