@@ -17,6 +17,7 @@ $(cli-test-dir)/%.o: selftests/cli/%.c selftests/cli/build.mk
 $(cli-test-bin): %: %.o $(cli-test-obj) $(B)/userspace/cli/san/libcli.a
 	$(CC) $(SANITIZE) -o $@ $^ $(CLI_LIBS) -lcmocka
 
-tests-native += $(cli-test-bin)
+tests-native += $(cli-test-bin) selftests/cli/completion.sh \
+	selftests/cli/man.sh
 
 -include $(cli-test-bin:=.d) $(cli-test-obj:.o=.d)
