@@ -454,6 +454,11 @@ uint64_t fake_now(void)
 	return fake.now;
 }
 
+const struct groups *fake_groups(void)
+{
+	return &fake.groups;
+}
+
 void fake_reset(void)
 {
 	groups_free(&fake.groups);

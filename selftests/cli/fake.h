@@ -15,6 +15,9 @@ int fake_net_open(struct cli *cli);
 int fake_info(struct tally_info *info);
 uint64_t fake_now(void);
 
+/* The groups that it keeps, to look at. */
+const struct groups *fake_groups(void);
+
 /* Forget everything. */
 void fake_reset(void);
 
