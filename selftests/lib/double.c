@@ -81,7 +81,9 @@ static int make_contrib(const struct fake_member *m,
 	const struct fake_group *g = m->group;
 	const struct tally_hdr *tx = (void *)(m->tx + cell_at(g, s->seq, at));
 	const struct tally_hdr rejoin = { .exponent = TALLY_EXP_NONE };
-	uint32_t weight = m->rejoining ? 0 : s->weight, owner, i;
+	uint32_t weight = m->rejoining ? 0 :
+			  m->pending[s->seq % g->window].weight;
+	uint32_t owner, i;
 	const uint64_t *words = (const uint64_t *)(tx + 1);
 	uint64_t over = 0;
 
@@ -155,6 +157,9 @@ static int sum_chunk(struct fake_group *g, const struct tally_submit *s,
 	tally_slot_close(&slot, cell);
 	cell->seq = tally_put32(s->seq);
 	*aligned += slot.aligned;
+	g->aligned += slot.aligned;
+	g->weight += (double)slot.weight * tally_layout_words(layout, at) *
+		     (64 / tally_lane_bits(s->lane));
 	return 0;
 }
 

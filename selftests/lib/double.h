@@ -48,6 +48,8 @@ struct fake_member {
  * @status: of rank's completion; NULL: 0, or -ESTALE where chunks are lost
  * @submit: error of a submit; NULL: none
  * @arg: for them
+ * @weight: sum over all values that were summed of their weight
+ * @aligned: alignments of unequal exponents
  *
  * The rest is made by fake_group_create().
  */
@@ -60,6 +62,8 @@ struct fake_group {
 	int (*submit)(struct fake_group *g, uint32_t rank,
 		      struct tally_submit *s);
 	void		*arg;
+	double		weight;
+	uint64_t	aligned;
 
 	struct tally_rule	rule;
 	uint32_t		ranks;

@@ -153,6 +153,8 @@ static int submit_part(struct tally_member *m, struct tally_call *call)
 		return err;
 	if (empty)
 		part_unsent(call, call->submitted);
+	if (!call->submitted)
+		call->report.seq = m->next;
 	f->call = call;
 	f->seq = m->next;
 	f->part = call->submitted;

@@ -1,0 +1,799 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Collectives between members of a group in memory. */
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "world.h"
+
+#define N	4
+#define COUNT	3001	/* several collectives, with a rest everywhere */
+
+static float in[WORLD_MAX][WORLD_MAX * COUNT], out[WORLD_MAX][COUNT];
+
+struct calls {
+	struct tally_call *c[WORLD_MAX];
+};
+
+static void calls_create(struct world *w, struct calls *calls)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->n; i++)
+		assert_int_equal(tally_call_create(w->m[i], &calls->c[i]), 0);
+}
+
+static void calls_post(struct world *w, struct calls *calls)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->n; i++)
+		assert_int_equal(tally_post(calls->c[i]), 0);
+}
+
+/* All members are in this thread: going round brings all of them on. */
+static void calls_finish(struct world *w, struct calls *calls, int expected)
+{
+	uint32_t i, left = w->n, rounds;
+	int err;
+
+	for (rounds = 0; left && rounds < 10000; rounds++) {
+		for (left = 0, i = 0; i < w->n; i++) {
+			err = tally_test(calls->c[i]);
+			left += err == -EAGAIN;
+			if (err != -EAGAIN)
+				assert_int_equal(err, expected);
+		}
+	}
+	assert_int_equal(left, 0);
+}
+
+static struct tally_report report_of(struct tally_call *call)
+{
+	struct tally_report r = { .size = sizeof(r) };
+
+	assert_int_equal(tally_get_report(call, &r), 0);
+	return r;
+}
+
+static void fill_gradients(uint64_t seed, float scale)
+{
+	size_t i, j;
+
+	for (i = 0; i < WORLD_MAX; i++)
+		for (j = 0; j < WORLD_MAX * COUNT; j++)
+			in[i][j] = gradient(&seed, scale);
+}
+
+static void all_reduce__lanes_and_types(void **state)
+{
+	static const uint8_t lanes[] = { TALLY_LANE_I32, TALLY_LANE_I16,
+					 TALLY_LANE_I8 };
+	static uint16_t half[N][COUNT], hout[N][COUNT];
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	struct calls calls;
+	struct world w;
+	uint32_t i, j, l, dtype;
+	size_t k;
+
+	(void)state;
+	fill_gradients(1, 1);
+	world_open(&w, N, 4, 16, 4);
+	calls_create(&w, &calls);
+	for (l = 0; l < 3; l++) {
+		for (dtype = TALLY_DTYPE_F32; dtype <= TALLY_DTYPE_BF16;
+		     dtype++) {
+			bool f32 = dtype == TALLY_DTYPE_F32;
+
+			o.lane = lanes[l];
+			o.dtype = (uint8_t)dtype;
+			for (i = 0; i < N; i++) {
+				for (k = 0; k < COUNT; k++)
+					half[i][k] = (uint16_t)
+						(next_random(&(uint64_t){ i *
+						 COUNT + k }) % 0x3000);
+				assert_int_equal(tally_all_reduce_init(
+					calls.c[i], f32 ? (void *)in[i] :
+					half[i], f32 ? (void *)out[i] :
+					hout[i], COUNT, &o), 0);
+			}
+			calls_post(&w, &calls);
+			calls_finish(&w, &calls, 0);
+			for (i = 1; i < N; i++) {
+				assert_memory_equal(out[0], out[i],
+						    sizeof(out[0]));
+				assert_memory_equal(hout[0], hout[i],
+						    sizeof(hout[0]));
+			}
+			if (!f32)
+				continue;
+			for (k = 0; k < COUNT; k++) {
+				double mean = 0, unit;
+
+				for (j = 0; j < N; j++)
+					mean += in[j][k] / (double)N;
+				/* |x| < 2, value bits: b - 2. */
+				unit = ldexp(4, 2 - (int)
+					     tally_lane_bits(lanes[l]));
+				assert_true(fabs(out[0][k] - mean) <=
+					    unit * 1.5 + 1e-6);
+			}
+		}
+	}
+	for (i = 0; i < N; i++) {
+		struct tally_report r = report_of(calls.c[i]);
+
+		assert_int_equal(r.status, 0);
+		assert_int_equal(r.mask_all, 0xf);
+		assert_int_equal(r.mask_any, 0xf);
+		assert_int_equal(r.partial + r.voided + r.lost, 0);
+		assert_int_equal(r.weight_min, N);
+		assert_int_equal(r.parts, 2);
+		assert_int_equal(r.bytes, (COUNT + 7) / 8 * 8);
+	}
+	world_close(&w);
+}
+
+static void all_reduce__in_place_weights_and_sum(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	static float buf[N][COUNT];
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+	size_t k;
+	int sum;
+
+	(void)state;
+	fill_gradients(2, 1);
+	world_open(&w, N, 4, 8, 3);
+	calls_create(&w, &calls);
+	for (sum = 0; sum < 2; sum++) {
+		o.reduce = sum ? TALLY_SUM : TALLY_MEAN;
+		for (i = 0; i < N; i++) {
+			memcpy(buf[i], in[i], sizeof(buf[i]));
+			o.weight = i + 1;
+			assert_int_equal(tally_all_reduce_init(calls.c[i],
+				buf[i], buf[i], COUNT, &o), 0);
+		}
+		calls_post(&w, &calls);
+		calls_finish(&w, &calls, 0);
+		for (k = 0; k < COUNT; k++) {
+			double want = 0;
+
+			for (i = 0; i < N; i++)
+				want += (double)in[i][k] * (sum ? 1 : i + 1);
+			want /= sum ? 1 : 10;
+			assert_true(fabs(buf[0][k] - want) < 1e-6);
+			for (i = 1; i < N; i++)
+				assert_true(buf[i][k] == buf[0][k]);
+		}
+		assert_int_equal(report_of(calls.c[0]).weight_max, 10);
+	}
+	world_close(&w);
+}
+
+static void all_reduce__u64_wraps(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.dtype = TALLY_DTYPE_U64);
+	static uint64_t x[N][500], y[N][500];
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+	size_t k;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (i = 0; i < N; i++) {
+		for (k = 0; k < 500; k++)
+			x[i][k] = k * 0x1234567890abcdefull + (i << 20);
+		o.flags = i == 3 ? TALLY_CALL_ABSTAIN : 0;
+		assert_int_equal(tally_all_reduce_init(calls.c[i], x[i], y[i],
+						       500, &o), 0);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (k = 0; k < 500; k++)
+		for (i = 0; i < N; i++)
+			assert_true(y[i][k] == x[0][k] + x[1][k] + x[2][k]);
+	assert_int_equal(report_of(calls.c[0]).weight_max, 3);
+	world_close(&w);
+}
+
+static void reduce_scatter__parts(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.participants = 0xd, .reduce = TALLY_SUM);
+	static const uint32_t rank[] = { 0, 2, 3 };
+	struct calls calls;
+	struct world w;
+	uint32_t i, j;
+	size_t k;
+
+	(void)state;
+	fill_gradients(3, 1);
+	world_open(&w, N, 4, 8, 3);
+	calls_create(&w, &calls);
+	/* Twice: the second begins at a seq that turns the owners round. */
+	for (j = 0; j < 2; j++) {
+		for (i = 0; i < N; i++)
+			assert_int_equal(tally_reduce_scatter_init(calls.c[i],
+				in[i], out[i], COUNT, &o), 0);
+		calls_post(&w, &calls);
+		calls_finish(&w, &calls, 0);
+		for (i = 0; i < 3; i++) {
+			for (k = 0; k < COUNT; k++) {
+				size_t at = i * COUNT + k;
+				double want = (double)in[0][at] + in[2][at] +
+					      in[3][at];
+
+				assert_true(fabs(out[rank[i]][k] - want) <
+					    1e-6);
+			}
+			assert_int_equal(report_of(calls.c[rank[i]]).mask_all,
+					 0xd);
+		}
+		/* The other one has used up the same numbers. */
+		assert_int_equal(report_of(calls.c[1]).parts,
+				 report_of(calls.c[0]).parts);
+		assert_int_equal(report_of(calls.c[1]).mask_any, 0);
+		assert_int_equal(w.g->member[1].next, w.g->member[0].next);
+	}
+	world_close(&w);
+}
+
+static void all_gather__and_broadcast(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	static uint8_t part[N][999], all[N][N * 999], buf[N][5001];
+	struct calls calls;
+	struct world w;
+	uint32_t i, j;
+	size_t k;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (i = 0; i < N; i++) {
+		for (k = 0; k < sizeof(part[i]); k++)
+			part[i][k] = (uint8_t)(k * 7 + i);
+		/* Rank 2 has its part in its place already. */
+		if (i == 2)
+			memcpy(all[2] + 2 * 999, part[2], 999);
+		assert_int_equal(tally_all_gather_init(calls.c[i], i == 2 ?
+			all[2] + 2 * 999 : part[i], all[i], 999, &o), 0);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (i = 0; i < N; i++)
+		for (j = 0; j < N; j++)
+			assert_memory_equal(all[i] + j * 999, part[j], 999);
+
+	for (i = 0; i < N; i++) {
+		memset(buf[i], (int)i, sizeof(buf[i]));
+		o.participants = 0xb;
+		assert_int_equal(tally_broadcast_init(calls.c[i], buf[i],
+						      sizeof(buf[i]), 3, &o),
+				 0);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (k = 0; k < sizeof(buf[0]); k++)
+		assert_true(buf[0][k] == 3 && buf[1][k] == 3 &&
+			    buf[2][k] == 2 && buf[3][k] == 3);
+	/* What is not sent counts as no bytes. */
+	assert_int_equal(report_of(calls.c[0]).bytes, 0);
+	assert_int_equal(report_of(calls.c[3]).bytes, (5001 + 7) / 8 * 8);
+	world_close(&w);
+}
+
+static void barrier__waits_for_all(void **state)
+{
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (i = 0; i < N; i++)
+		assert_int_equal(tally_barrier_init(calls.c[i], NULL), 0);
+	for (i = 0; i < N - 1; i++)
+		assert_int_equal(tally_post(calls.c[i]), 0);
+	assert_int_equal(tally_test(calls.c[0]), -EAGAIN);
+	assert_int_equal(tally_wait(calls.c[0], 1000), -ETIME);
+	assert_int_equal(tally_post(calls.c[N - 1]), 0);
+	calls_finish(&w, &calls, 0);
+	world_close(&w);
+}
+
+/* Several calls in flight; their parts go out in the order of posting. */
+static void calls__order_and_window(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	struct calls a, b, c;
+	struct world w;
+	struct pollfd p;
+	uint32_t i;
+
+	(void)state;
+	fill_gradients(4, 1);
+	world_open(&w, 2, 4, 8, 2);
+	calls_create(&w, &a);
+	calls_create(&w, &b);
+	calls_create(&w, &c);
+	for (i = 0; i < 2; i++) {
+		o.user_data = 100 + i;
+		tally_all_reduce_init(a.c[i], in[i], out[i], COUNT, &o);
+		tally_all_reduce_init(b.c[i], in[i], out[i + 2], 10, &o);
+		tally_barrier_init(c.c[i], NULL);
+	}
+	assert_int_equal(tally_events(w.m[0]), 0);
+	assert_int_equal(tally_post(a.c[0]), 0);
+	assert_int_equal(tally_post(b.c[0]), 0);
+	assert_int_equal(tally_post(a.c[0]), -EBUSY);
+	assert_int_equal(tally_all_reduce_init(a.c[0], in[0], out[0], 1, NULL),
+			 -EBUSY);
+	assert_int_equal(tally_call_destroy(a.c[0]), -EBUSY);
+	/* The window is full; the second call waits for the first. */
+	assert_int_equal(w.g->member[0].submits, 4);
+	assert_int_equal(tally_events(w.m[0]), POLLIN);
+	p.fd = tally_fd(w.m[0]);
+	p.events = POLLIN;
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(tally_post(a.c[1]), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(tally_post(b.c[1]), 0);
+	assert_int_equal(tally_post(c.c[0]), 0);
+	assert_int_equal(tally_post(c.c[1]), 0);
+	w.n = 2;
+	calls_finish(&w, &a, 0);
+	calls_finish(&w, &b, 0);
+	calls_finish(&w, &c, 0);
+	assert_true(report_of(a.c[0]).parts > 8);
+	assert_int_equal(report_of(b.c[0]).seq, report_of(a.c[0]).parts);
+	assert_int_equal(report_of(a.c[1]).user_data, 101);
+	assert_int_equal(tally_call_destroy(c.c[0]), 0);
+	world_close(&w);
+}
+
+static uint64_t mask_partial(struct fake_group *g, uint32_t seq, uint32_t at,
+			     uint64_t participants)
+{
+	(void)g;
+	(void)seq;
+	/* Chunk 1 lacks rank 2, chunk 2 is void, chunk 3 is rank 0 alone. */
+	return at == 1 ? participants & ~4ull : at == 2 ? 0 :
+	       at == 3 ? 1 : participants;
+}
+
+static void report__partial_and_void(void **state)
+{
+	struct calls calls;
+	struct tally_report r;
+	struct world w;
+	uint32_t i, k;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	w.g->mask = mask_partial;
+	calls_create(&w, &calls);
+	/* 16 values a chunk: 5 chunks. */
+	for (i = 0; i < N; i++) {
+		for (k = 0; k < 80; k++)
+			in[i][k] = (float)(i + 1);
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 80, NULL);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (i = 0; i < N; i++) {
+		assert_true(out[i][0] == 2.5f && out[i][79] == 2.5f);
+		/* (1 + 2 + 4) / 3 */
+		assert_true(fabs(out[i][16] - 7. / 3) < 1e-6);
+		assert_true(out[i][32] == 0 && out[i][47] == 0);
+		assert_true(out[i][48] == 1);
+		r = report_of(calls.c[i]);
+		assert_int_equal(r.chunks, 5);
+		assert_int_equal(r.partial, 3);
+		assert_int_equal(r.voided, 1);
+		assert_int_equal(r.mask_all, 0);
+		assert_int_equal(r.mask_any, 0xf);
+		assert_int_equal(r.weight_min, 1);
+		assert_int_equal(r.weight_max, 4);
+		assert_int_equal(r.missed, i == 0 ? 16 : i == 2 ? 48 : 32);
+	}
+	world_close(&w);
+}
+
+static void all_reduce__nonfinite_chunk(void **state)
+{
+	struct calls calls;
+	struct world w;
+	uint32_t i, k;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (i = 0; i < N; i++) {
+		for (k = 0; k < 80; k++)
+			in[i][k] = 1;
+		if (i == 2)
+			in[i][20] = INFINITY;
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 80, NULL);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (i = 0; i < N; i++) {
+		for (k = 0; k < 80; k++)
+			assert_true(k / 16 == 1 ? isnan(out[i][k]) :
+				    out[i][k] == 1);
+		assert_int_equal(report_of(calls.c[i]).nonfinite, 1);
+		assert_int_equal(report_of(calls.c[i]).flags &
+				 TALLY_F_NONFINITE, TALLY_F_NONFINITE);
+	}
+	world_close(&w);
+}
+
+static bool lost_one(struct fake_group *g, uint32_t rank, uint32_t seq,
+		     uint32_t at)
+{
+	(void)g;
+	return rank == 1 && seq == 0 && at == 1;
+}
+
+static void call__stale_member(void **state)
+{
+	struct calls calls;
+	struct tally_geometry geo = { .size = sizeof(geo) };
+	struct tally_report r;
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	fill_gradients(5, 1);
+	world_open(&w, 2, 4, 8, 2);
+	w.g->lost = lost_one;
+	calls_create(&w, &calls);
+	for (i = 0; i < 2; i++)
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 80, NULL);
+	memset(out[1], 0x55, sizeof(out[1]));
+	calls_post(&w, &calls);
+	assert_int_equal(tally_wait(calls.c[1], TALLY_WAIT_END), -ESTALE);
+	r = report_of(calls.c[1]);
+	assert_int_equal(r.status, -ESTALE);
+	assert_int_equal(r.lost, 1);
+	assert_int_equal(r.lost_values, 16);
+	/* Not local data, not what was there: zeros. */
+	for (i = 16; i < 32; i++)
+		assert_true(out[1][i] == 0);
+	assert_true(out[1][0] != 0);
+	tally_get_geometry(w.m[1], &geo);
+	assert_int_equal(geo.stale, 1);
+	assert_int_equal(tally_post(calls.c[1]), -ESTALE);
+	world_close(&w);
+}
+
+static int again_count;
+
+static int submit_again(struct fake_group *g, uint32_t rank,
+			struct tally_submit *s)
+{
+	(void)g;
+	if (rank != 0 || !again_count)
+		return 0;
+	again_count--;
+	s->out_missing = 2;
+	return -EAGAIN;
+}
+
+static void call__slow_peer(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.flags = TALLY_CALL_RELIABLE, .timeout_us = 20000);
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	fill_gradients(6, 1);
+	world_open(&w, 2, 4, 8, 2);
+	w.g->submit = submit_again;
+	calls_create(&w, &calls);
+	for (i = 0; i < 2; i++)
+		tally_all_reduce_init(calls.c[i], in[i], out[i], COUNT, &o);
+	again_count = 5;
+	calls_post(&w, &calls);
+	assert_int_equal(tally_events(w.m[0]), POLLOUT);
+	calls_finish(&w, &calls, 0);
+	assert_memory_equal(out[0], out[1], sizeof(out[0]));
+
+	/* It never comes: the wait is bounded and names it. */
+	again_count = INT32_MAX;
+	for (i = 0; i < 2; i++)
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 8, &o);
+	assert_int_equal(tally_post(calls.c[0]), 0);
+	assert_int_equal(tally_wait(calls.c[0], 1000), -ETIME);
+	assert_int_equal(tally_wait(calls.c[0], TALLY_WAIT_END), -ETIMEDOUT);
+	assert_int_equal(report_of(calls.c[0]).missing, 2);
+	world_close(&w);
+}
+
+static int status_down(struct fake_group *g, uint32_t rank, uint32_t seq)
+{
+	(void)g;
+	return seq == 1 && rank == 0 ? -EHOSTDOWN : 0;
+}
+
+/* One collective fails: the others of the call run all the same. */
+static void call__error_keeps_step(void **state)
+{
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	fill_gradients(7, 1);
+	world_open(&w, 2, 4, 8, 2);
+	w.g->status = status_down;
+	calls_create(&w, &calls);
+	for (i = 0; i < 2; i++)
+		tally_all_reduce_init(calls.c[i], in[i], out[i], COUNT, NULL);
+	calls_post(&w, &calls);
+	while (tally_test(calls.c[0]) == -EAGAIN)
+		tally_test(calls.c[1]);
+	assert_int_equal(tally_test(calls.c[0]), -EHOSTDOWN);
+	assert_int_equal(tally_wait(calls.c[1], TALLY_WAIT_END), 0);
+	assert_int_equal(w.g->member[0].next, w.g->member[1].next);
+	world_close(&w);
+}
+
+static void call__cancel(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.flags = TALLY_CALL_RELIABLE);
+	struct calls calls;
+	struct world w;
+
+	(void)state;
+	fill_gradients(8, 1);
+	world_open(&w, 2, 4, 8, 2);
+	calls_create(&w, &calls);
+	tally_all_reduce_init(calls.c[0], in[0], out[0], COUNT, &o);
+	assert_int_equal(tally_cancel(calls.c[0]), -EINVAL);
+	assert_int_equal(tally_test(calls.c[0]), -EINVAL);
+	tally_post(calls.c[0]);
+	assert_int_equal(tally_cancel(calls.c[0]), 0);
+	assert_int_equal(tally_wait(calls.c[0], TALLY_WAIT_END), -ECANCELED);
+	assert_int_equal(tally_cancel(calls.c[0]), -EALREADY);
+	/* All parts were submitted, if only to be cancelled. */
+	assert_int_equal(w.g->member[0].next, report_of(calls.c[0]).parts);
+	/* Bounded: the member is left behind, the rest not submitted. */
+	tally_all_reduce_init(calls.c[0], in[0], out[0], COUNT, NULL);
+	tally_post(calls.c[0]);
+	tally_cancel(calls.c[0]);
+	assert_int_equal(tally_wait(calls.c[0], TALLY_WAIT_END), -ECANCELED);
+	assert_int_equal(tally_post(calls.c[0]), -ESTALE);
+	world_close(&w);
+}
+
+static void member__detach_under_way(void **state)
+{
+	struct tally_carry *carry;
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	struct tally_carry_stats s = { .size = sizeof(s) };
+	struct tally_call *call;
+	struct world w;
+
+	(void)state;
+	fill_gradients(9, 1);
+	world_open(&w, 2, 4, 8, 2);
+	tally_carry_create(COUNT, &carry);
+	o.carry = carry;
+	tally_call_create(w.m[0], &call);
+	tally_all_reduce_init(call, in[0], out[0], COUNT, &o);
+	tally_post(call);
+	assert_int_equal(tally_carry_commit(carry), -EBUSY);
+	assert_int_equal(tally_close(w.t), -EBUSY);
+	assert_int_equal(tally_detach(w.m[0]), 0);
+	/* Four collectives may have been counted, the rest was not. */
+	assert_int_equal(tally_carry_commit(carry), 0);
+	tally_carry_get_stats(carry, &s);
+	assert_int_equal(s.lost, 4 * 64);
+	assert_int_equal(s.missed, COUNT - 4 * 64);
+	assert_int_equal(tally_attach(w.t, 7, 0, &w.m[0]), 0);
+	tally_carry_destroy(carry);
+	world_close(&w);
+}
+
+static void init__bad_arguments(void **state)
+{
+	struct tally_call_opts good = TALLY_OPTS(tally_call_opts), o;
+	struct tally_carry *carry;
+	struct tally_member *m;
+	struct tally_call *call;
+	struct tally *t;
+	struct world w;
+
+	(void)state;
+	tally_carry_create(10, &carry);
+	world_open(&w, N, 4, 8, 2);
+	tally_call_create(w.m[0], &call);
+	assert_int_equal(tally_post(call), -EINVAL);
+#define REFUSED(change, error) do {					\
+	o = good;							\
+	change;								\
+	assert_int_equal(tally_all_reduce_init(call, in[0], out[0], 20,	\
+					       &o), error);		\
+} while (0)
+	REFUSED(o.flags = 1 << 20, -EINVAL);
+	REFUSED(o.dtype = TALLY_DTYPE_BYTES, -EINVAL);
+	REFUSED(o.dtype = 99, -EINVAL);
+	REFUSED(o.lane = TALLY_LANE_RAW, -EINVAL);
+	REFUSED(o.lane = TALLY_LANE_W64, -EINVAL);
+	REFUSED(o.reduce = 2, -EINVAL);
+	REFUSED(o.weight = TALLY_WEIGHT_MAX + 1, -EINVAL);
+	REFUSED(o.scale = INFINITY, -EINVAL);
+	REFUSED(o.participants = 0x10, -EINVAL);
+	REFUSED(o.size = 2, -EINVAL);
+	REFUSED(o.__reserved = 1, -EINVAL);
+	REFUSED((o.dtype = TALLY_DTYPE_U64, o.carry = carry), -EINVAL);
+	REFUSED((o.dtype = TALLY_DTYPE_U64, o.lane = TALLY_LANE_I32), -EINVAL);
+#undef REFUSED
+	assert_int_equal(tally_all_reduce_init(call, NULL, out[0], 1, NULL),
+			 -EINVAL);
+	assert_int_equal(tally_all_reduce_init(call, in[0], NULL, 1, NULL),
+			 -EINVAL);
+	assert_int_equal(tally_all_reduce_init(NULL, in[0], out[0], 1, NULL),
+			 -EINVAL);
+	assert_int_equal(tally_broadcast_init(call, out[0], 1, 4, NULL),
+			 -EINVAL);
+	o = good;
+	o.participants = 3;
+	assert_int_equal(tally_broadcast_init(call, out[0], 1, 2, &o),
+			 -EINVAL);
+	o.weight = 1;
+	assert_int_equal(tally_barrier_init(call, &o), -EINVAL);
+	/* The carry is too short: found when it is used. */
+	o = good;
+	o.carry = carry;
+	assert_int_equal(tally_all_reduce_init(call, in[0], out[0], 11, &o),
+			 0);
+	assert_int_equal(tally_post(call), -EINVAL);
+	assert_int_equal(tally_open("process", &t), -EOPNOTSUPP);
+	assert_int_equal(tally_open("/dev/null", &t), -ENOTTY);
+	assert_int_equal(tally_open("/nowhere/tally", &t), -ENOENT);
+	assert_int_equal(tally_attach(w.t, 7, 0, &m), -EBUSY);
+	assert_int_equal(tally_attach(w.t, 8, 0, &m), -ENOENT);
+	assert_int_equal(tally_attach(w.t, 7, 64, &m), -EINVAL);
+	world_close(&w);
+	tally_carry_destroy(carry);
+
+	/* 8 lanes of 8 bits for 32 leaves leave 3 bits. */
+	world_open(&w, 2, 4, 8, 2);
+	w.g->rule.capped = 1;
+	w.g->rule.caps[0] = 4;
+	w.g->rule.caps[1] = 4;
+	tally_detach(w.m[0]);
+	assert_int_equal(tally_attach(w.t, 7, 0, &w.m[0]), 0);
+	tally_call_create(w.m[0], &call);
+	o = good;
+	o.lane = TALLY_LANE_I8;
+	assert_int_equal(tally_all_reduce_init(call, in[0], out[0], 1, &o),
+			 -ERANGE);
+	world_close(&w);
+}
+
+/* Nothing to do is done, and uses up no number. */
+static void init__empty(void **state)
+{
+	struct tally_report r = { .size = sizeof(r) };
+	struct world w;
+
+	(void)state;
+	world_open(&w, 2, 4, 8, 2);
+	assert_int_equal(tally_all_reduce(w.m[0], NULL, NULL, 0, NULL, &r), 0);
+	assert_int_equal(r.parts, 0);
+	assert_int_equal(w.g->member[0].next, 0);
+	world_close(&w);
+}
+
+/* Members whose contribution sums several leaves have as much more range. */
+static void all_reduce__edges(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.lane = TALLY_LANE_I16, .reduce = TALLY_SUM);
+	struct calls calls;
+	struct world w;
+	uint32_t i, k;
+
+	(void)state;
+	fill_gradients(10, 1);
+	world_open(&w, 3, 4, 8, 2);
+	w.g->rule.capped = 1;
+	w.g->rule.caps[1] = 3;
+	for (i = 0; i < 3; i++) {
+		tally_detach(w.m[i]);
+		assert_int_equal(tally_attach(w.t, 7, i, &w.m[i]), 0);
+	}
+	calls_create(&w, &calls);
+	for (k = 0; k < COUNT; k++)
+		in[1][k] *= 8;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(tally_all_reduce_init(calls.c[i], in[i],
+						       out[i], COUNT, &o), 0);
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (k = 0; k < COUNT; k++)
+		assert_true(fabs(out[0][k] - ((double)in[0][k] + in[1][k] +
+			    in[2][k])) <= 4 * 0x1p-11);
+	world_close(&w);
+}
+
+/* Exponents of the last results are used again, and fall when values do. */
+static void call__exponents_stick(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.lane = TALLY_LANE_I16);
+	struct calls calls;
+	struct world w;
+	uint32_t i, k, step, aligned = 0;
+	uint64_t rng = 11;
+	float scale = 1, last = 0;
+
+	(void)state;
+	world_open(&w, N, 4, 16, 4);
+	calls_create(&w, &calls);
+	for (step = 0; step < 40; step++) {
+		/* Once the values are 256 times as large. */
+		scale = step == 10 ? 256 : 1;
+		for (i = 0; i < N; i++) {
+			for (k = 0; k < 1024; k++)
+				in[i][k] = gradient(&rng, scale);
+			assert_int_equal(tally_all_reduce_init(calls.c[i],
+				in[i], out[i], 1024, &o), 0);
+		}
+		calls_post(&w, &calls);
+		calls_finish(&w, &calls, 0);
+		if (step > 0 && step < 10)
+			aligned += report_of(calls.c[0]).aligned;
+		last = 0;
+		for (k = 0; k < 1024; k++)
+			last = fmaxf(last, fabsf(out[0][k] - (in[0][k] +
+				in[1][k] + in[2][k] + in[3][k]) / N));
+		/* After the large ones a value's unit is 256 times as large. */
+		if (step == 11)
+			assert_true(last > 0x1p-8f / 4);
+	}
+	/* 16 chunks, 9 steps: without memory about every second is aligned. */
+	assert_true(aligned < 16);
+	assert_true(last < 0x1p-10f);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest collectives[] = {
+		cmocka_unit_test(all_reduce__lanes_and_types),
+		cmocka_unit_test(all_reduce__in_place_weights_and_sum),
+		cmocka_unit_test(all_reduce__u64_wraps),
+		cmocka_unit_test(all_reduce__nonfinite_chunk),
+		cmocka_unit_test(all_reduce__edges),
+		cmocka_unit_test(reduce_scatter__parts),
+		cmocka_unit_test(all_gather__and_broadcast),
+		cmocka_unit_test(barrier__waits_for_all),
+		cmocka_unit_test(calls__order_and_window),
+		cmocka_unit_test(report__partial_and_void),
+		cmocka_unit_test(call__stale_member),
+		cmocka_unit_test(call__slow_peer),
+		cmocka_unit_test(call__error_keeps_step),
+		cmocka_unit_test(call__cancel),
+		cmocka_unit_test(call__exponents_stick),
+		cmocka_unit_test(member__detach_under_way),
+		cmocka_unit_test(init__bad_arguments),
+		cmocka_unit_test(init__empty),
+	};
+
+	return RUN_TESTS(collectives);
+}
