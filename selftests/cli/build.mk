@@ -18,6 +18,9 @@ $(cli-test-bin): %: %.o $(cli-test-obj) $(B)/userspace/cli/san/libcli.a
 	$(CC) $(SANITIZE) -o $@ $^ $(CLI_LIBS) -lcmocka
 
 tests-native += $(cli-test-bin) selftests/cli/completion.sh \
-	selftests/cli/man.sh
+	selftests/cli/man.sh selftests/cli/paths.sh
+
+# Run by the script.
+selftests/cli/paths.sh: $(cli-test-dir)/transcript
 
 -include $(cli-test-bin:=.d) $(cli-test-obj:.o=.d)

@@ -3,7 +3,7 @@
  * Runs scripts against the command, with a kernel in a few lines (fake.h), and
  * compares what comes out with what the script says.
  *
- *	transcript [-u] [FILE...]	default: all scripts of this folder
+ *	transcript [-u] [-r] [FILE...]	default: all scripts of this folder
  *
  * Lines of a script:
  *	# words		for the reader
@@ -16,10 +16,12 @@
  *	* text		a line of errors
  *	= N		exit code, if it is not 0
  *
+ * -r takes routes and devices of the network namespace that it runs in.
  * -u writes the outcome into the script instead.  Each script begins with an
  * empty kernel and an empty folder, "root" in it is the system's.
  */
 #include "fake.h"
+#include "net.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +56,7 @@ struct script {
 	FILE		*result;
 };
 
-static bool update;
+static bool update, real_net;
 static int tests, failures;
 
 static void *must(void *p)
@@ -165,7 +167,7 @@ static void run_command(struct script *s, char *words)
 	struct cli cli = {
 		.root = "root",
 		.nl_open = fake_nl_open,
-		.net_open = fake_net_open,
+		.net_open = real_net ? net_open : fake_net_open,
 		.info = fake_info,
 		.now = fake_now,
 	};
@@ -177,6 +179,7 @@ static void run_command(struct script *s, char *words)
 	argc = split(words, argv);
 	ret = cli_run(&cli, argc - 1, argv + 1);
 	nl_close(&cli);
+	net_close(&cli);
 	fclose(cli.out);
 	fclose(cli.err);
 	append_lines(&s->actual, '|', out);
@@ -387,10 +390,9 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ 8 << 20, 8 << 20 });
 	if (!getcwd(start, sizeof(start)))
 		return 1;
-	if (argc > 1 && !strcmp(argv[1], "-u")) {
-		update = true;
-		argc--;
-		argv++;
+	for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+		update |= !strcmp(argv[1], "-u");
+		real_net |= !strcmp(argv[1], "-r");
 	}
 	for (i = 1; i < argc; i++) {
 		snprintf(path, sizeof(path), "%s%s%s",
