@@ -137,7 +137,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	if (loaded)
 		read_groups(cli, &kernel, &f);
 	check_members(&kernel, &f);
-	doctor_net(cli, argc ? &file : &kernel, loaded, &f);
+	doctor_net(cli, argc ? &file : &kernel, &kernel, loaded, &f);
 	ret = f.lost ? cli_nomem(cli) : print_findings(cli, &f);
 	groups_free(&kernel);
 	groups_free(&file);

@@ -10,10 +10,11 @@ void doctor_host(struct cli *cli, struct findings *f);
 
 /*
  * Devices, ports, and the ways to the members of @groups.
+ * @kernel: groups that the kernel has, perhaps the same
  * @loaded: the module is
  */
-void doctor_net(struct cli *cli, const struct groups *groups, bool loaded,
-		struct findings *f);
+void doctor_net(struct cli *cli, const struct groups *groups,
+		const struct groups *kernel, bool loaded, struct findings *f);
 
 bool doctor_module_loaded(const struct cli *cli);
 

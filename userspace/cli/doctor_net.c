@@ -17,65 +17,79 @@
  * struct udp_socket - a line of /proc/net/udp
  * @port: local port
  * @uid: of its owner
- * @inode: 0: the kernel's own
  */
 struct udp_socket {
 	unsigned int	port;
 	unsigned int	uid;
-	unsigned long	inode;
 };
 
 static bool parse_socket(const char *line, struct udp_socket *s)
 {
-	return sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*s %*x %*s %*s %*s %u %*u %lu",
-		      &s->port, &s->uid, &s->inode) == 3;
+	return sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*s %*x %*s %*s %*s %u",
+		      &s->port, &s->uid) == 2;
 }
 
-/* Return: how many sockets have @port; @taken is one of a process, if any. */
-static int find_sockets(struct cli *cli, const char *path, unsigned int port,
-			struct udp_socket *taken)
+/* Return: whether a socket has @port; it goes to @found. */
+static bool find_socket(struct cli *cli, const char *path, unsigned int port,
+			struct udp_socket *found)
 {
 	char *text = malloc(SOCKETS_BYTES), *line, *save;
 	struct udp_socket s;
-	int n = 0;
+	bool any = false;
 
 	if (!text)
-		return 0;
+		return false;
 	if (cli_read_file(cli, path, text, SOCKETS_BYTES) < 0)
 		*text = 0;
-	for (line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		if (!parse_socket(line, &s) || s.port != port)
-			continue;
-		n++;
-		if (s.inode)
-			*taken = s;
-	}
+	for (line = strtok_r(text, "\n", &save); line && !any;
+	     line = strtok_r(NULL, "\n", &save))
+		if (parse_socket(line, &s) && s.port == port) {
+			*found = s;
+			any = true;
+		}
 	free(text);
-	return n;
+	return any;
 }
 
-static void check_port(struct cli *cli, unsigned int port, struct findings *f)
+/* The module's sockets look like those of processes; its groups tell. */
+static bool is_modules(const struct groups *kernel, unsigned int port)
 {
-	struct udp_socket taken = { 0 };
-	int n;
+	uint32_t m;
+	size_t g;
 
-	n = find_sockets(cli, "/proc/net/udp", port, &taken) +
-	    find_sockets(cli, "/proc/net/udp6", port, &taken);
-	if (taken.inode) {
-		findings_add(f, FINDING_FAIL, "port", "UDP port %u is taken by a process of user %u",
-			     port, taken.uid);
-		findings_remedy(f, "stop it: ss -lnup 'sport = :%u' names it; or give the members another port",
-				port);
+	for (g = 0; g < kernel->nr; g++)
+		for (m = 0; m < kernel->at[g].nr_members; m++)
+			if (kernel->at[g].up && kernel->at[g].members[m].local &&
+			    kernel->at[g].members[m].port == port)
+				return true;
+	return false;
+}
+
+static void check_port(struct cli *cli, unsigned int port,
+		       const struct groups *kernel, struct findings *f)
+{
+	struct udp_socket s;
+
+	if (is_modules(kernel, port)) {
+		findings_add(f, FINDING_OK, "port", "UDP port %u is the module's",
+			     port);
 		return;
 	}
-	findings_add(f, FINDING_OK, "port", n ? "UDP port %u is the module's" :
-		     "UDP port %u is free", port);
+	if (!find_socket(cli, "/proc/net/udp", port, &s) &&
+	    !find_socket(cli, "/proc/net/udp6", port, &s)) {
+		findings_add(f, FINDING_OK, "port", "UDP port %u is free",
+			     port);
+		return;
+	}
+	findings_add(f, FINDING_FAIL, "port", "UDP port %u is taken by a socket of user %u",
+		     port, s.uid);
+	findings_remedy(f, "stop its process: ss -lnup 'sport = :%u' names it; or give the members another port",
+			port);
 }
 
 /* The ports of members that are here, or the usual one. */
 static void check_ports(struct cli *cli, const struct groups *groups,
-			struct findings *f)
+			const struct groups *kernel, struct findings *f)
 {
 	unsigned int ports[16], n = 0, i;
 	struct route r;
@@ -97,7 +111,7 @@ static void check_ports(struct cli *cli, const struct groups *groups,
 	if (!n)
 		ports[n++] = TALLY_PORT;
 	for (i = 0; i < n; i++)
-		check_port(cli, ports[i], f);
+		check_port(cli, ports[i], kernel, f);
 }
 
 static void check_program(const struct link *link,
@@ -227,8 +241,8 @@ static void check_devices(struct cli *cli, const struct groups *groups,
 	free(links);
 }
 
-void doctor_net(struct cli *cli, const struct groups *groups, bool loaded,
-		struct findings *f)
+void doctor_net(struct cli *cli, const struct groups *groups,
+		const struct groups *kernel, bool loaded, struct findings *f)
 {
 	size_t i;
 
@@ -237,7 +251,7 @@ void doctor_net(struct cli *cli, const struct groups *groups, bool loaded,
 		findings_remedy(f, "run this on a kernel with networking");
 		return;
 	}
-	check_ports(cli, groups, f);
+	check_ports(cli, groups, kernel, f);
 	check_devices(cli, groups, loaded, f);
 	for (i = 0; i < groups->nr; i++)
 		check_paths(cli, &groups->at[i],
