@@ -99,4 +99,5 @@ apt update || fail "the package lists cannot be read: check the network \
 and the files in /etc/apt/sources.list.d, then run this again"
 # shellcheck disable=SC2086 # a list of words
 apt install -y --no-install-recommends $missing ||
-	fail "apt-get could not install these packages; its last lines are above"
+	fail "apt-get could not install these packages (its last lines are \
+above): check the network and the mirror, then run this again"

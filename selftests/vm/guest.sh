@@ -52,11 +52,13 @@ mounts()
 settings()
 {
 	$bb hostname tally-vm
-	# The clocks of an emulated machine may be off; files that the host
-	# has just written must not be newer than now.
-	read -r uptime _ </proc/uptime
-	$bb date -s "@$((epoch + ${uptime%%.*}))" >/dev/null
-	patience=$((epoch + limit - 5 - $($bb date +%s)))
+	# Files that the host has just written must not be newer than now.
+	now=$($bb date +%s)
+	if [ "$now" -lt "$epoch" ]; then
+		now=$epoch
+		$bb date -s "@$now" >/dev/null
+	fi
+	patience=$((epoch + limit - 10 - now))
 	[ $patience -gt 0 ] || patience=$limit
 	$bb ip link set lo up
 	# An emulated processor may well lose its core for seconds.
@@ -67,14 +69,27 @@ settings()
 	$bb stty -F /dev/ttyS1 raw -echo
 }
 
+# Shortly before the host gives up: what every process waits for.
+show_hang()
+{
+	for p in /proc/[0-9]*; do
+		[ -e "$p/exe" ] || continue
+		read -r comm <"$p/comm"
+		say "hang: process ${p#/proc/} ($comm)"
+		while read -r _ frame; do
+			say "hang:     $frame"
+		done <"$p/stack"
+	done
+	echo w >/proc/sysrq-trigger
+}
+
 # Output passes through a pipe: programs see no terminal, as under CI.
 run()
 {
 	$bb mkfifo /run/vm/out
 	$bb cat </run/vm/out >/dev/ttyS1 &
 	cat_pid=$!
-	# Shortly before the host gives up, what hangs is shown.
-	($bb sleep "$patience"; echo w; echo l) >/proc/sysrq-trigger &
+	($bb sleep "$patience"; show_hang) &
 	(
 		cd "$top" || exit 125
 		while read -r mod args; do

@@ -203,7 +203,8 @@ timeout -k 5 "$limit" qemu-system-x86_64 \
 	-device virtio-9p-pci,fsdev=out,mount_tag=out \
 	-kernel "$image" -initrd "$tmp/initramfs" \
 	-append "console=ttyS0 loglevel=7 printk.devkmsg=on printk.time=1 panic=-1 \
-oops=panic nokaslr mitigations=off apparmor=0 tsc=reliable $append" \
+oops=panic nokaslr mitigations=off apparmor=0 tsc=reliable \
+rcupdate.rcu_cpu_stall_timeout=60 $append" \
 	</dev/null >&2 9>&- &
 qemu=$!
 tail -f -n +1 -s 0.1 --pid=$qemu "$log" 9>&- &
@@ -227,7 +228,7 @@ fi
 last_lines()
 {
 	echo "vm: the last lines of $console:" >&2
-	tail -n 40 "$console" | sed 's/^/vm| /' >&2
+	tail -n 60 "$console" | sed 's/^/vm| /' >&2
 }
 
 if [ $rc -eq 124 ] || [ $rc -eq 137 ]; then
