@@ -19,8 +19,10 @@ $(cli-test-bin): %: %.o $(cli-test-obj) $(B)/userspace/cli/san/libcli.a
 
 tests-native += $(cli-test-bin) selftests/cli/completion.sh \
 	selftests/cli/man.sh selftests/cli/paths.sh
+tests-guest += selftests/cli/guest.t
 
-# Run by the script.
+# Run by the scripts.
 selftests/cli/paths.sh: $(cli-test-dir)/transcript
+selftests/cli/guest.t: $(B)/userspace/cli/tally
 
 -include $(cli-test-bin:=.d) $(cli-test-obj:.o=.d)
