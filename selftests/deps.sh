@@ -20,7 +20,7 @@ build="gcc make clang llvm pkgconf libbpf-dev libxdp-dev xdp-tools bpftool
 # is installed outside.
 guest="qemu-system-x86 qemu-system-common busybox-static cpio zstd kmod
 	iproute2 ethtool procps util-linux"
-check="perl libcmocka-dev sparse tcpdump python3 python3-yaml python3-jsonschema"
+check="perl mandoc libcmocka-dev sparse tcpdump python3 python3-yaml python3-jsonschema"
 debug="flex bison bc libssl-dev rsync zstd cpio kmod"
 
 usage()
