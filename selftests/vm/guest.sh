@@ -174,4 +174,6 @@ say "begin $token"
 run
 unload
 leaks
+# The last one to close the line waits until all is sent.
+exec >/dev/null 2>&1
 end_guest "$status"
