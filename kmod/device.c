@@ -335,6 +335,8 @@ static long device_ioctl(struct file *filp, unsigned int cmd,
 		return -EFAULT;
 	if (size < command->min)
 		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	err = copy_struct_from_user(copy, command->size, arg, size);
 	if (err)
 		return err;

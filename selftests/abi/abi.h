@@ -119,7 +119,7 @@ struct rank {
 };
 
 /* Open in the present namespace, attach and map: 0 or -errno. */
-int rank_attach(struct rank *rank, uint16_t group, uint32_t number);
+int rank_attach(struct rank *rank, uint32_t group, uint32_t number);
 void rank_close(struct rank *rank);
 
 struct tally_hdr *tx_cell(const struct rank *rank, uint32_t seq, uint32_t at);
