@@ -61,6 +61,7 @@ static struct {
 	int		info_error;
 	struct tally_info info;
 	uint64_t	now;
+	unsigned int	fail_nth;
 	/* The next message of this command and group gets this answer. */
 	int		fail_cmd;
 	uint32_t	fail_group;
@@ -381,6 +382,8 @@ static int fake_talk(struct nl *nl, struct nlmsghdr *req, nl_fn fn, void *data,
 	}
 	read_request(req, &r);
 	note_request(genl->cmd, &r);
+	if (fake.fail_nth && !--fake.fail_nth)
+		return -EIO;
 	if (ordered(genl->cmd, group_id(&r.group), &ret, why, size) && ret)
 		return ret;
 	if (genl->cmd == TALLY_CMD_GROUP_NEW)
@@ -457,6 +460,11 @@ uint64_t fake_now(void)
 const struct groups *fake_groups(void)
 {
 	return &fake.groups;
+}
+
+void fake_fail_nth(unsigned int nth)
+{
+	fake.fail_nth = nth;
 }
 
 void fake_reset(void)

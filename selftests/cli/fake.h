@@ -18,6 +18,9 @@ uint64_t fake_now(void);
 /* The groups that it keeps, to look at. */
 const struct groups *fake_groups(void);
 
+/* The @nth change from now on fails, 0: none; the first is 1. */
+void fake_fail_nth(unsigned int nth);
+
 /* Forget everything. */
 void fake_reset(void);
 

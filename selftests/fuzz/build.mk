@@ -30,7 +30,7 @@ $(fuzz-free): $(fuzz-dir)/%-libfuzzer: selftests/fuzz/%.c $(fuzz-fake) \
 		-o $@ $(filter %.c,$^) $(FUZZ_LIBS)
 
 fuzz: $(fuzz-free)
-	set -e; for f in $(fuzz-free); do \
+	set -e; for f in $(fuzz-free:%=$(CURDIR)/%); do \
 		mkdir -p $$f.corpus; \
 		$$f -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
 			-artifact_prefix=$$f. $$f.corpus; \

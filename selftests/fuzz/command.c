@@ -3,14 +3,17 @@
  * Command lines, words separated by line ends, against a kernel in a few
  * lines.  Whatever the words: the command ends with one of its exit codes, an
  * error is lines that begin with "tally: ", and after an error the kernel's
- * groups are as they were.
+ * groups are as they were.  The length of the input says which of the changes
+ * the kernel refuses.
  */
 #include "fake.h"
 #include "fuzz.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define WORDS_MAX 24
+#define CHANGES_MAX 16	/* the longest plan for the file has fewer */
 
 const char fuzz_name[] = "command__any_words";
 const unsigned int fuzz_runs = 60000;
@@ -19,6 +22,8 @@ const struct fuzz_seed fuzz_seeds[] = {
 	FUZZ_SEED("group\nadd\ndigits\nid\n7\npayload\n1408\nbound\n20ms"),
 	FUZZ_SEED("group\nset\none\nbound\n5ms\nwindow\n8\ntimeout\n1s"),
 	FUZZ_SEED("group\nset\ntwo\nbound\n5ms"),
+	FUZZ_SEED("up\nf"), FUZZ_SEED("down\nf"), FUZZ_SEED("down\n-k\nf"),
+	FUZZ_SEED("conf\nload\nf"), FUZZ_SEED("conf\nsync\nf"),
 	FUZZ_SEED("group\ndel\none"),
 	FUZZ_SEED("group\nup\none"),
 	FUZZ_SEED("group\ndown\n2"),
@@ -38,6 +43,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 const struct fuzz_seed fuzz_words[] = {
 	FUZZ_SEED("\n"), FUZZ_SEED("\n-j\n"), FUZZ_SEED("\n-h\n"),
 	FUZZ_SEED("\n--\n"), FUZZ_SEED("\nid\n"), FUZZ_SEED("\n3\n"),
+	FUZZ_SEED("\nf\n"), FUZZ_SEED("\n"), FUZZ_SEED("\n\n"),
 	FUZZ_SEED("\none\n"), FUZZ_SEED("\ntwo\n"), FUZZ_SEED("\nmax_bytes\n"),
 	FUZZ_SEED("\n4M\n"), FUZZ_SEED("\nbound\n"), FUZZ_SEED("\n1s\n"),
 	FUZZ_SEED("\naddress\n"), FUZZ_SEED("\n10.0.0.7\n"),
@@ -47,6 +53,34 @@ const struct fuzz_seed fuzz_words[] = {
 	FUZZ_SEED("%s%n"), FUZZ_SEED("\x1b[31m"), FUZZ_SEED("\xff"),
 	{ 0 }
 };
+
+static char folder[] = "/tmp/tally-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+	unlink("f");
+	if (chdir("/") || rmdir(folder))
+		fprintf(stderr, "%s is left\n", folder);
+}
+
+/*
+ * A folder with one file: it changes group one, leaves group two and has a new
+ * one.
+ */
+static void make_folder(void)
+{
+	FILE *file;
+
+	FUZZ_HOLDS(mkdtemp(folder) && !chdir(folder));
+	atexit(remove_folder);
+	file = fopen("f", "w");
+	FUZZ_HOLDS(file);
+	fputs("[group uno]\nid=1\nwindow=8\n[member 1]\naddress=10.0.0.1\n"
+	      "port=5\n[member 2]\naddress=10.0.0.1\n"
+	      "[group two]\nid=2\n[member 1]\naddress=10.0.0.1\n"
+	      "[group three]\nid=3\n[member 0]\naddress=10.0.0.1\n", file);
+	fclose(file);
+}
 
 /* Two groups: one is down and has two members, two is up and has one. */
 static void prepare(void)
@@ -129,8 +163,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *argv[WORDS_MAX + 1], *text, *out = NULL, *err = NULL;
 	const struct groups *now = fake_groups();
 	size_t out_size, err_size, before_nr;
-	struct group *before;
+	struct group *before, *g;
+	static bool made;
 	int argc, ret;
+	size_t i;
+
+	if (!made)
+		make_folder();
+	made = true;
 
 	text = strndup((const char *)data, size);
 	FUZZ_HOLDS(text);
@@ -142,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	before = malloc(before_nr * sizeof(*before));
 	FUZZ_HOLDS(before);
 	memcpy(before, now->at, before_nr * sizeof(*before));
+	fake_fail_nth((unsigned int)size % CHANGES_MAX);
 	cli.out = open_memstream(&out, &out_size);
 	cli.err = open_memstream(&err, &err_size);
 	FUZZ_HOLDS(cli.out && cli.err);
@@ -154,8 +195,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_HOLDS(ret != CLI_USAGE || *err);
 	if (ret) {
 		FUZZ_HOLDS(now->nr == before_nr);
-		FUZZ_HOLDS(!memcmp(now->at, before,
-				   before_nr * sizeof(*before)));
+		for (i = 0; i < before_nr; i++) {
+			g = groups_by_id(now, group_id(&before[i]));
+			FUZZ_HOLDS(g && !memcmp(g, &before[i], sizeof(*g)));
+		}
 	}
 	free(before);
 	free(out);
