@@ -200,6 +200,11 @@ int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
 void part_unsent(struct tally_call *call, uint32_t part);
 /* The member is gone while the part was in flight. */
 void part_forget(struct tally_call *call, uint32_t part);
+/*
+ * Contributors of chunk @at of a collective that ended less than a window ago;
+ * 0: none, or no outcome.
+ */
+uint64_t part_mask(const struct tally_call *call, uint32_t seq, uint32_t at);
 int part_reserve(struct tally_call *call);
 void part_touch(struct tally_call *call);
 

@@ -125,18 +125,20 @@ static void encode_u64(struct tally_call *call, const struct span *span,
 {
 	const uint8_t *in = call->in + span->input * 8;
 	__le64 *to = (__le64 *)(hdr + 1);
-	uint64_t value;
+	uint64_t value, any = 0;
 	size_t i;
 
-	if (call->opts.flags & TALLY_CALL_ABSTAIN) {
+	if (!(call->opts.flags & TALLY_CALL_ABSTAIN)) {
+		for (i = 0; i < span->count; i++) {
+			memcpy(&value, in + 8 * i, 8);
+			to[i] = tally_put_le64(value);
+			any |= value;
+		}
+	}
+	if (any)
+		hdr->words = tally_put16((uint16_t)span->words);
+	else
 		hdr->exponent = TALLY_EXP_NONE;
-		return;
-	}
-	hdr->words = tally_put16((uint16_t)span->words);
-	for (i = 0; i < span->count; i++) {
-		memcpy(&value, in + 8 * i, 8);
-		to[i] = tally_put_le64(value);
-	}
 }
 
 static void encode_raw(struct tally_call *call, const struct span *span,
@@ -339,6 +341,16 @@ static const struct tally_hdr *result_cell(const struct tally_call *call,
 		return NULL;
 	words = tally_get16(hdr->words);
 	return !words || words == span->words ? hdr : NULL;
+}
+
+uint64_t part_mask(const struct tally_call *call, uint32_t seq, uint32_t at)
+{
+	const struct tally_hdr *hdr;
+
+	hdr = (const struct tally_hdr *)(call->m->link.result +
+					 cell_at(call->m, seq, at));
+	return tally_get32(hdr->seq) == seq && hdr->type == TALLY_RESULT ?
+	       tally_get64(hdr->mask) : 0;
 }
 
 int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,

@@ -6,6 +6,8 @@
  * rejoin only show in the mask.  The outcome is one RESULT, the same for all:
  * from it follow who sends and who takes part.
  */
+#include <stdlib.h>
+
 #include "internal.h"
 
 static int begin(struct tally_member *m, const void *state, size_t bytes,
@@ -60,20 +62,34 @@ static int transfer(struct tally_member *m, void *state, size_t bytes,
 	return err;
 }
 
+/*
+ * The outcome is the RESULT of the first chunk alone: another one's mask may
+ * differ.  The others are there, as blocks of zeros, because a member that
+ * rejoins takes part in a collective when its own shard is contributed to: each
+ * member has to own one.
+ */
 static int vote(struct tally_member *m, const struct tally_state_opts *o,
 		uint64_t *value, uint64_t *mask, uint64_t *missing)
 {
+	const struct tally_attach *geo = &m->link.geo;
 	struct tally_call_opts opts = TALLY_OPTS(tally_call_opts,
 		.dtype = TALLY_DTYPE_U64,
 		.bound_us = o->bound_us,
 		.timeout_us = o->timeout_us);
 	struct tally_report report = { .size = sizeof(report) };
-	uint64_t mine = 1ull << m->link.geo.rank;
+	size_t words = (size_t)geo->out_cell_words *
+		       (tally_mask_count(geo->out_members) - 1) + 1;
+	uint64_t *ballot = calloc(words, sizeof(*ballot));
 	int err;
 
-	err = tally_all_reduce(m, &mine, value, 1, &opts, &report);
+	if (!ballot)
+		return -ENOMEM;
+	ballot[0] = 1ull << geo->rank;
+	err = tally_all_reduce(m, ballot, ballot, words, &opts, &report);
+	*value = ballot[0];
 	*missing = report.missing;
-	*mask = report.mask_any;
+	*mask = err ? 0 : part_mask(m->scratch, report.seq, 0);
+	free(ballot);
 	return err;
 }
 
