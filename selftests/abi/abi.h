@@ -67,7 +67,7 @@ void req_end(struct req *req);
 int nl_talk(struct nl *nl, struct req *req, mnl_cb_t cb, void *data);
 
 /**
- * struct group - what tests set of a group
+ * struct abi_group - what tests set of a group
  * @id: number
  * @payload: bytes; 0: do not set; as are all below
  * @window: collectives in flight
@@ -77,7 +77,7 @@ int nl_talk(struct nl *nl, struct req *req, mnl_cb_t cb, void *data);
  * @gid: who may attach; -1: do not set
  * @key: NULL: none
  */
-struct group {
+struct abi_group {
 	uint16_t	id;
 	uint32_t	payload;
 	uint32_t	window;
@@ -88,7 +88,7 @@ struct group {
 	const uint8_t	*key;
 };
 
-int group_add(struct nl *nl, const struct group *group);
+int group_add(struct nl *nl, const struct abi_group *group);
 /* UP, DOWN, DEL of one group. */
 int group_do(struct nl *nl, uint8_t cmd, uint16_t id);
 /* @address: "10.1.2.3" or "fd00::1"; port 0: the usual. */

@@ -173,7 +173,7 @@ static void put_some(struct req *req, uint16_t type, uint32_t value)
 		mnl_attr_put_u32(req->nlh, type, value);
 }
 
-int group_add(struct nl *nl, const struct group *group)
+int group_add(struct nl *nl, const struct abi_group *group)
 {
 	struct req req;
 

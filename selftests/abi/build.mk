@@ -3,7 +3,7 @@
 # Tests of the module's ioctls, netlink family and namespaces.  They run in the
 # guest with tally.ko loaded, and on the debug kernel.
 
-abi := attach ioctl netlink reduce
+abi := attach ioctl netlink netns reduce
 abi-bin := $(abi:%=$(B)/selftests/abi/%)
 abi-kselftest := $(B)/kernel/source/tools/testing/selftests
 # The harness defines functions and compares whatever it is given.

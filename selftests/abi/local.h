@@ -13,7 +13,7 @@
 static inline int local_group(struct nl *nl, uint32_t payload,
 			      uint32_t max_bytes)
 {
-	struct group group = {
+	struct abi_group group = {
 		.id = GROUP, .payload = payload, .max_bytes = max_bytes,
 		.bound_us = 200000, .timeout_us = 5000000, .gid = -1,
 	};

@@ -65,7 +65,7 @@ static void barrier(struct __test_metadata *_metadata,
 
 FIXTURE_SETUP(hosts)
 {
-	struct group group = {
+	struct abi_group group = {
 		.id = GROUP, .payload = variant->payload, .gid = -1,
 		.max_bytes = 256 * 1024, .bound_us = 3000000,
 		.timeout_us = 10000000, .key = variant->key,
