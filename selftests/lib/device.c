@@ -72,7 +72,7 @@ static void host_leave(struct host *h)
 
 static int setup(void **state)
 {
-	struct group_conf group = {
+	struct abi_group group = {
 		.id = GROUP, .payload = 1408, .gid = -1,
 		.max_bytes = 64 * 1024, .bound_us = BOUND_US,
 		.timeout_us = 4 * BOUND_US,
