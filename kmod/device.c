@@ -300,7 +300,7 @@ static const struct command commands[] = {
 		offsetof(struct tally_info, out_abi), ioctl_info),
 	COMMAND(TALLY_IOC_ATTACH, tally_attach, out_caps,
 		offsetof(struct tally_attach, out_epoch), ioctl_attach),
-	COMMAND(TALLY_IOC_SUBMIT, tally_submit, __reserved2,
+	COMMAND(TALLY_IOC_SUBMIT, tally_submit, out_flags,
 		offsetof(struct tally_submit, out_missing), ioctl_submit),
 	COMMAND(TALLY_IOC_WAIT, tally_wait, __reserved,
 		sizeof(struct tally_wait), ioctl_wait),

@@ -10,7 +10,7 @@
 static int check(const struct tally_submit *submit)
 {
 	if (submit->flags & ~__TALLY_SUBMIT_ALL || submit->__reserved0 ||
-	    submit->__reserved1 || submit->__reserved2)
+	    submit->__reserved1)
 		return -EINVAL;
 	if (!submit->op || submit->op >= __TALLY_OP_END)
 		return -EINVAL;
@@ -40,6 +40,7 @@ int tally_file_submit(struct tally_file *file, struct tally_submit *submit)
 	err = check(submit);
 	submit->out_missing = 0;
 	submit->out_seq = 0;
+	submit->out_flags = 0;
 	if (err)
 		return err;
 	host = tally_file_enter(file);

@@ -365,47 +365,43 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 }
 
 /*
- * The window moves past shards that are closed and published, past seqs that
- * had none for us, and to where most others are.
+ * May the window move past @seq?  If its shard is closed and published, if it
+ * has none for us, or if nothing is known of it here while a contribution from
+ * beyond the window shows that the others went on.
  */
+static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
+			u32 majority)
+{
+	struct tally_owned *o = tally_owned_at(e, m, seq);
+
+	if (o->shard.state != TALLY_SLOT_UNUSED && o->shard.seq == seq)
+		return o->valid && o->seq == seq &&
+		       o->shard.state == TALLY_SLOT_CLOSED &&
+		       !tally_owned_publishing(e, o);
+	return m->skip[seq & (e->ring - 1)] == tally_live(seq) ||
+	       tally_seq_diff(majority, seq) > 0;
+}
+
 void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 {
-	u32 base = m->base, i;
+	u64 ahead = READ_ONCE(m->ahead);
+	u32 base = m->base, majority = base;
 
-	for (;;) {
-		struct tally_owned *o = tally_owned_at(e, m, base);
-
-		if (o->valid && o->seq == base &&
-		    o->shard.seq == base &&
-		    o->shard.state == TALLY_SLOT_CLOSED &&
-		    !tally_owned_publishing(e, o))
-			base++;
-		else if (m->skip[base & (e->ring - 1)] == tally_live(base))
-			base++;
-		else if (tally_seq_diff(m->majority, base) > 0)
-			base = m->majority;
-		else
-			break;
-	}
+	if (ahead)
+		majority = tally_majority(e, ahead, m);
+	while (base_passes(e, m, base, majority))
+		base++;
+	/* What our process did not see is lost to it. */
+	if (tally_seq_diff(majority, m->base) > 0 &&
+	    tally_seq_diff(base, m->jumped) > 0)
+		WRITE_ONCE(m->jumped, base);
+	if (ahead && base != m->base)
+		WRITE_ONCE(m->ahead, 0);
 	if (base == m->base)
 		return;
-	/*
-	 * A jump abandons what was still open: the others went on without.
-	 * Slots more than a window behind may be taken from now on.
-	 */
-	for (i = 0; i < e->ring; i++) {
-		struct tally_owned *o = &m->owned[i];
-
-		if (!o->valid || tally_seq_diff(o->seq, base) >= 0)
-			continue;
-		if (o->shard.state == TALLY_SLOT_OPEN)
-			owned_end(o);
-		if (tally_seq_diff(o->seq, base - e->window) < 0) {
-			bitmap_zero(o->publish, e->config.shard_chunks);
-			o->batch_n = 0;
-		}
-	}
 	WRITE_ONCE(m->base, base);
+	/* Local ranks may have waited for it. */
+	e->again |= e->members > 1;
 }
 
 /* A local submit tells how many chunks our shard has, or that we have none. */

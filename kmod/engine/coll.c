@@ -55,7 +55,7 @@ static int submit_check(struct tally_engine *e, u32 rank,
 	if (req->op != TALLY_OP_BROADCAST && req->root)
 		return -EINVAL;
 	/* A length past any cells must not overflow the layout. */
-	if (req->words / e->config.cell_words >= e->cells)
+	if (req->words / e->config.cell_words > e->cells)
 		return -EMSGSIZE;
 	tally_layout_init(&layout, req->op, req->participants, req->seq,
 			  req->words, e->config.cell_words, req->root);
@@ -65,24 +65,40 @@ static int submit_check(struct tally_engine *e, u32 rank,
 	return 0;
 }
 
-/* Ranks of a reliable collective that have not finished seq - W yet. */
-static u64 submit_behind(struct tally_engine *e, u64 participants, u32 seq)
+/*
+ * Ranks that still need the collective whose cells @c would be used again.  A
+ * bounded contribution does not wait for them.
+ */
+static u64 submit_behind(struct tally_engine *e, struct tally_member *m,
+			 const struct tally_coll *c,
+			 const struct tally_submit *req)
 {
+	const struct tally_submit *old = &c->req;
 	u64 behind = 0;
 	u32 rank;
 
+	if (!old->op || old->seq != m->next - e->window ||
+	    !submit_reliable(old) || !(old->participants >> m->rank & 1))
+		return 0;
+	if (!submit_reliable(req) && req->participants >> m->rank & 1)
+		return 0;
 	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
-		if (participants & ~e->rule.local & 1ull << rank &&
-		    tally_seq_diff(seq - e->window,
-				   READ_ONCE(e->peer[rank].done)) >= 0)
+		if (old->participants & ~e->rule.local & 1ull << rank &&
+		    tally_seq_diff(old->seq, READ_ONCE(e->peer[rank].done)) >=
+		    0)
 			behind |= 1ull << rank;
 	}
 	return behind;
 }
 
-static bool seq_stale(struct tally_engine *e, struct tally_member *m, u32 seq)
+/* So far behind its participants that they may not keep the outcome. */
+static bool seq_stale(struct tally_engine *e, struct tally_member *m,
+		      u64 participants, u32 seq)
 {
-	return tally_seq_diff(seq, READ_ONCE(m->majority) - e->window) < 0;
+	if (tally_seq_diff(seq, READ_ONCE(m->jumped)) < 0)
+		return true;
+	return tally_seq_diff(seq, tally_majority(e, participants, m) -
+			      e->window) < 0;
 }
 
 static void stale_note(struct tally_engine *e, struct tally_member *m)
@@ -111,18 +127,18 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 	c = tally_coll_at(e, m, m->next);
 	req->out_seq = m->next;
 	req->out_missing = 0;
+	req->out_flags = 0;
 	if (!m->attached)
 		err = -ENOTCONN;
 	else if (req->seq != m->next)
 		err = -EINVAL;
 	else if (req->op == TALLY_OP_REJOIN ? !m->stale :
-		 m->stale || seq_stale(e, m, m->next))
+		 m->stale || seq_stale(e, m, req->participants, m->next))
 		err = req->op == TALLY_OP_REJOIN ? -EINVAL : -ESTALE;
 	else if (c->state != COLL_FREE)
 		err = -EBUSY;
-	else if (submit_reliable(req) && req->participants >> rank & 1)
-		req->out_missing = submit_behind(e, req->participants,
-						 m->next);
+	else
+		req->out_missing = submit_behind(e, m, c, req);
 	if (!err && req->out_missing) {
 		m->wait_for = req->out_missing;
 		m->wait_seq = m->next - e->window;
@@ -140,6 +156,10 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 		if (!c->req.timeout_us)
 			c->req.timeout_us = e->config.timeout_us;
 		c->submit_ns = now;
+		if (tally_seq_diff(c->req.seq, m->zeroed) < 0 &&
+		    !submit_reliable(req))
+			req->out_flags |= TALLY_SUBMITTED_ZERO;
+		c->req.out_flags = req->out_flags;
 		c->cancel = false;
 		m->wait_for = 0;
 		m->used = true;
@@ -434,6 +454,7 @@ void tally_done_advance(struct tally_engine *e, struct tally_member *m)
 		done++;
 	}
 	WRITE_ONCE(m->done, done);
+	WRITE_ONCE(e->peer[m->rank].done, done);
 }
 
 /* A STALE rank's collectives end; it may only rejoin. */

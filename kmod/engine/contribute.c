@@ -24,7 +24,8 @@ void tally_coll_send_init(struct tally_engine *e, struct tally_member *m,
 	c->sending = 0;
 	c->sent = 0;
 	bitmap_zero(c->tosend, e->cells);
-	if (tally_op_gathers(c->req.op))
+	if (tally_op_gathers(c->req.op) ||
+	    c->req.out_flags & TALLY_SUBMITTED_ZERO)
 		return;
 	for (i = 0; i < c->layout.shards; i++)
 		send_all(c, i);
@@ -62,6 +63,7 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 	hdr->time = tally_put16(tally_time_pack(c->req.bound_us));
 	hdr->mask = tally_put64(c->layout.participants);
 	hdr->shape = tally_put32(c->shape);
+	hdr->weight = tally_put32(c->req.weight);
 	if (tally_op_reliable(c->req.op, c->req.flags))
 		hdr->flags |= TALLY_F_RELIABLE;
 	if (c->sent >> shard & 1)
@@ -87,8 +89,11 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 	return !tally_contrib_check(&e->rule_any, hdr, &owner);
 }
 
-/* To a shard of this node: the slot rule, without a packet. */
-static void contrib_local(struct tally_engine *e, struct tally_member *m,
+/*
+ * To a shard of this node: the slot rule, without a packet.  False if the
+ * owner's window has yet to move; tally_base_advance() sees to another run.
+ */
+static bool contrib_local(struct tally_engine *e, struct tally_member *m,
 			  struct tally_coll *c, struct tally_member *owner,
 			  const struct tally_hdr *hdr, u32 at)
 {
@@ -107,47 +112,61 @@ static void contrib_local(struct tally_engine *e, struct tally_member *m,
 	tally_scan_words(&scan, &e->keys, 0, payload.part[0], words);
 	if (scan.over & over) {
 		c->bad = true;
-		return;
+		return true;
 	}
 	local_bh_disable();
 	why = tally_owned_add(e, owner, hdr, &payload, over, e->now);
 	local_bh_enable();
 	if (why == TALLY_KEEP)
 		tally_count(e, TALLY_COUNT_LOCAL_CONTRIB, 1);
+	if (why == TALLY_DROP_AHEAD &&
+	    !(hdr->flags & TALLY_F_RELIABLE))
+		WRITE_ONCE(owner->ahead, c->layout.participants);
+	return why != TALLY_DROP_AHEAD;
 }
 
-/* Up to a burst of chunks to one owner.  False if the queue is full. */
-static bool send_burst(struct tally_engine *e, struct tally_member *m,
-		       struct tally_coll *c, u32 shard)
+/* One chunk to its owner.  False if it cannot leave now. */
+static bool send_chunk(struct tally_engine *e, struct tally_member *m,
+		       struct tally_coll *c, u32 shard, u32 rank, u32 chunk,
+		       u32 at)
+{
+	struct tally_hdr hdr;
+	u8 *cell;
+
+	if (!contrib_header(e, m, c, shard, chunk, at, &hdr)) {
+		c->bad = true;
+		return true;
+	}
+	if (e->by_rank[rank])
+		return contrib_local(e, m, c, e->by_rank[rank], &hdr, at);
+	cell = tally_tx_cell(e, m, c->req.seq, at);
+	return tally_packet_send(e, e->config.node[rank], &hdr,
+				 tally_cell_words(cell));
+}
+
+/* Up to a burst of chunks to one owner; how many left. */
+static u32 send_burst(struct tally_engine *e, struct tally_member *m,
+		      struct tally_coll *c, u32 shard)
 {
 	u32 first = tally_layout_first(&c->layout, shard);
-	u32 count = tally_layout_count(&c->layout, shard);
+	u32 end = first + tally_layout_count(&c->layout, shard);
 	u32 rank = tally_shard_owner(c->layout.participants, c->layout.n,
 				     c->req.seq, shard);
-	struct tally_member *owner = e->by_rank[rank];
-	struct tally_hdr hdr;
 	u32 n, at;
 
 	for (n = 0; n < TALLY_BURST && e->budget; n++) {
-		at = find_next_bit(c->tosend, first + count,
-				   first + c->cursor[shard]);
-		if (at >= first + count) {
+		at = find_next_bit(c->tosend, end, first + c->cursor[shard]);
+		if (at >= end) {
 			c->sending &= ~(1ull << shard);
 			c->sent |= 1ull << shard;
 			break;
 		}
-		if (!contrib_header(e, m, c, shard, at - first, at, &hdr))
-			c->bad = true;
-		else if (owner)
-			contrib_local(e, m, c, owner, &hdr, at);
-		else if (!tally_packet_send(e, e->config.node[rank], &hdr,
-					    tally_cell_words(tally_tx_cell(e,
-						m, c->req.seq, at))))
-			return false;
+		if (!send_chunk(e, m, c, shard, rank, at - first, at))
+			break;
 		clear_bit(at, c->tosend);
 		c->cursor[shard] = at - first + 1;
 	}
-	return true;
+	return n;
 }
 
 /*
@@ -157,17 +176,17 @@ static bool send_burst(struct tally_engine *e, struct tally_member *m,
 void tally_coll_send(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c)
 {
-	u32 n = c->layout.n, i, shard;
+	u32 n = c->layout.n, i, shard, left = 1;
 	u32 index = tally_mask_index(c->layout.participants, m->rank);
 
-	while (c->sending && e->budget && !e->full) {
-		for (i = 0; i < n; i++) {
+	while (c->sending && e->budget && !e->full && left) {
+		left = 0;
+		for (i = 0; i < n && !e->full; i++) {
 			shard = tally_shard_of(n, c->req.seq, (index + i) % n);
-			if (c->sending >> shard & 1 &&
-			    !send_burst(e, m, c, shard))
-				return;
+			if (c->sending >> shard & 1)
+				left += send_burst(e, m, c, shard);
 		}
 	}
-	if (c->sending)
+	if (c->sending && left)
 		e->again = true;
 }

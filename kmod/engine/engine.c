@@ -82,10 +82,10 @@ static int member_init(struct tally_engine *e, struct tally_member *m, u32 rank)
 	m->next = e->config.seq;
 	m->done = e->config.seq;
 	m->base = e->config.seq;
-	m->majority = e->config.seq;
+	m->jumped = e->config.seq;
+	m->zeroed = e->config.seq;
 	m->gap_from = e->config.seq;
 	m->gap_to = e->config.seq;
-	m->peers = e->config.members;
 	m->coll = tally_zalloc(e->window * sizeof(*m->coll));
 	m->owned = tally_zalloc(e->ring * sizeof(*m->owned));
 	m->skip = tally_zalloc(e->ring * sizeof(*m->skip));
@@ -259,10 +259,6 @@ static u64 member_run(struct tally_engine *e, struct tally_member *m)
 	u64 when;
 	u32 i;
 
-	tally_majority_update(e, m);
-	if (m->attached && !READ_ONCE(m->stale) &&
-	    tally_seq_diff(READ_ONCE(m->next), m->majority - e->window) < 0)
-		tally_member_stale(e, m);
 	when = member_colls(e, m);
 	for (i = 0; i < e->ring; i++)
 		when = min(when, tally_owned_run(e, m, &m->owned[i]));
@@ -352,7 +348,6 @@ int tally_engine_attach(struct tally_engine *e, u32 rank, void *tx,
 
 	if (!m)
 		return -ENOENT;
-	tally_majority_update(e, m);
 	spin_lock_bh(&m->lock);
 	if (m->attached) {
 		spin_unlock_bh(&m->lock);
@@ -363,7 +358,8 @@ int tally_engine_attach(struct tally_engine *e, u32 rank, void *tx,
 	m->tx = tx;
 	m->result = result;
 	m->stale = m->used ||
-		   tally_seq_diff(m->next, m->majority - e->window) < 0;
+		   tally_seq_diff(m->next, tally_majority(e, e->config.members,
+						    m) - e->window) < 0;
 	m->wait_for = 0;
 	m->attached = true;
 	*seq = m->next;
@@ -420,15 +416,17 @@ void tally_engine_member(struct tally_engine *e, u32 rank,
 u32 tally_engine_seq(struct tally_engine *e)
 {
 	struct tally_member *m;
-	u32 seq = e->config.seq;
+	u32 seq = e->config.seq, rank;
 
 	tally_for_each_member(e, m) {
 		if (tally_seq_diff(READ_ONCE(m->next), seq) > 0)
 			seq = READ_ONCE(m->next);
 		if (tally_seq_diff(m->base, seq) > 0)
 			seq = m->base;
-		if (tally_seq_diff(m->majority, seq) > 0)
-			seq = m->majority;
+	}
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		if (tally_seq_diff(READ_ONCE(e->peer[rank].done), seq) > 0)
+			seq = READ_ONCE(e->peer[rank].done);
 	}
 	return seq;
 }

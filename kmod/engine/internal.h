@@ -159,8 +159,9 @@ struct tally_coll {
  * @wait_seq: and the seq that they must have finished
  * @done: every seq before it is finished here; written in engine context
  * @base: first seq whose owned shard is not closed; likewise
- * @majority: most other participants finished every seq before it; likewise
- * @peers: participants of the latest contribution, by receive context
+ * @ahead: participants of a contribution beyond the window, by receive context
+ * @jumped: where @base last jumped to; a SUBMIT before it is too late
+ * @zeroed: it has sent zeros for seqs before it, and shall not contribute again
  * @state_seen: rejoining: 1 << 63 | root << 32 | seq of a state broadcast
  * @state_mask: its participants
  * @rejoin_from: rejoining: first seq to take part in
@@ -180,8 +181,9 @@ struct tally_member {
 
 	u32			done;
 	u32			base;
-	u32			majority;
-	u64			peers;
+	u64			ahead;
+	u32			jumped;
+	u32			zeroed;
 	u64			state_seen;
 	u64			state_mask;
 	bool			rejoining;
@@ -210,7 +212,7 @@ struct tally_ledger {
 
 /**
  * struct tally_peer - a rank as this node knows it
- * @done: its latest report
+ * @done: its latest report; of a local rank the same as member.done
  * @seen_ns: its last packet
  * @refuse_seq: its node may hold results of this seq that were voided
  * @refuse_shard: in this shard
@@ -499,7 +501,8 @@ void tally_rejoin_seen(struct tally_engine *e, struct tally_member *m,
 /* peer.c */
 void tally_peer_seen(struct tally_engine *e, const struct tally_hdr *hdr,
 		     u64 now);
-void tally_majority_update(struct tally_engine *e, struct tally_member *m);
+u32 tally_majority(struct tally_engine *e, u64 participants,
+		   const struct tally_member *m);
 u64 tally_wait_run(struct tally_engine *e, struct tally_member *m);
 void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr);
 

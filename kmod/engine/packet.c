@@ -2,6 +2,15 @@
 /* Packets that the engine sends. */
 #include "internal.h"
 
+/* What @m needs nothing before: a STALE rank gets it all from the state. */
+static u32 done_of(struct tally_engine *e, struct tally_member *m)
+{
+	u32 seq = tally_engine_seq(e);
+
+	return READ_ONCE(m->stale) && tally_seq_diff(seq, m->done) > 0 ?
+	       seq : m->done;
+}
+
 /* Header of a packet from @m; what is not common stays zero. */
 void tally_packet_init(struct tally_engine *e, struct tally_hdr *hdr, u8 type,
 		       struct tally_member *m)
@@ -13,7 +22,7 @@ void tally_packet_init(struct tally_engine *e, struct tally_hdr *hdr, u8 type,
 	hdr->rank = tally_put16(m->rank);
 	hdr->epoch = tally_put32(e->config.epoch);
 	hdr->sent_us = tally_put32((u32)div_u64(e->now, 1000));
-	hdr->done = tally_put32(m->done);
+	hdr->done = tally_put32(done_of(e, m));
 	hdr->exponent = TALLY_EXP_NONE;
 }
 

@@ -20,19 +20,22 @@ void tally_peer_seen(struct tally_engine *e, const struct tally_hdr *hdr,
 	}
 }
 
-/*
- * Every seq before the majority's is finished at most of the other
- * participants: this node cannot hold them up, and may have been left behind.
+/**
+ * tally_majority - how far most of the other participants are
+ * @e: the engine
+ * @participants: of a collective
+ * @m: the local rank that they are the others for
+ *
+ * Return: most of them have finished every seq before it.  Any context.
  */
-void tally_majority_update(struct tally_engine *e, struct tally_member *m)
+u32 tally_majority(struct tally_engine *e, u64 participants,
+		   const struct tally_member *m)
 {
-	u64 others = READ_ONCE(m->peers) & ~e->rule.local;
+	u64 others = participants & e->config.members & ~(1ull << m->rank);
 	u32 need = tally_mask_count(others) / 2 + 1;
-	u32 rank, other, best = m->majority;
+	u32 rank, other, best = e->config.seq;
 
-	if (!others)
-		return;
-	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+	for (rank = 0; others && rank < TALLY_RANKS_MAX; rank++) {
 		u32 done = READ_ONCE(e->peer[rank].done), n = 0;
 
 		if (!(others >> rank & 1) || tally_seq_diff(done, best) <= 0)
@@ -46,8 +49,7 @@ void tally_majority_update(struct tally_engine *e, struct tally_member *m)
 		if (n >= need)
 			best = done;
 	}
-	if (best != m->majority)
-		WRITE_ONCE(m->majority, best);
+	return best;
 }
 
 static void probe_send(struct tally_engine *e, struct tally_member *m,

@@ -77,14 +77,17 @@ enum tally_drop tally_engine_contrib(struct tally_engine *e,
 
 	tally_peer_seen(e, hdr, now);
 	m = e->by_rank[owner];
-	if (READ_ONCE(m->peers) != tally_get64(hdr->mask))
-		WRITE_ONCE(m->peers, tally_get64(hdr->mask));
 	if (contrib_refused(e, hdr))
 		return TALLY_DROP_VOIDED;
 	why = tally_owned_add(e, m, hdr, payload, over, now);
-	/* The window may have to jump: tally_base_advance(). */
-	if (why == TALLY_DROP_AHEAD)
+	/*
+	 * The window may have to jump: tally_base_advance().  Not for what is
+	 * reliable: it needs our process anyway.
+	 */
+	if (why == TALLY_DROP_AHEAD && !(hdr->flags & TALLY_F_RELIABLE)) {
+		WRITE_ONCE(m->ahead, tally_get64(hdr->mask));
 		e->ops->kick(e->host);
+	}
 	return why;
 }
 

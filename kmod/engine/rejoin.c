@@ -14,9 +14,10 @@ void tally_rejoin_begin(struct tally_engine *e, struct tally_member *m,
 			struct tally_coll *c)
 {
 	m->state_seen = 0;
+	/* Not where it has contributed: a block of zeros would hide that. */
 	m->rejoin_from = m->base;
-	if (tally_seq_diff(m->majority, m->rejoin_from) > 0)
-		m->rejoin_from = m->majority;
+	if (tally_seq_diff(c->req.seq, m->rejoin_from) > 0)
+		m->rejoin_from = c->req.seq;
 	c->expire_ns = c->submit_ns + 1000ull * c->req.timeout_us;
 	WRITE_ONCE(c->state, COLL_ACTIVE);
 	smp_store_release(&m->rejoining, true);
@@ -53,6 +54,8 @@ static void rejoin_echo(struct tally_engine *e, struct tally_member *m,
 	struct tally_payload none = {};
 	struct tally_hdr hdr;
 
+	if (tally_seq_diff(o->seq, m->zeroed) >= 0)
+		m->zeroed = o->seq + 1;
 	for (i = 0; i < n; i++) {
 		tally_packet_init(e, &hdr, TALLY_CONTRIB, m);
 		hdr.lane = shard->lane;
@@ -126,6 +129,7 @@ u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 	m->stale = false;
 	spin_unlock_bh(&m->lock);
 	WRITE_ONCE(m->done, seq);
+	WRITE_ONCE(e->peer[m->rank].done, seq);
 	tally_event(e, TALLY_TRACE_REJOINED, m->rank, seq, 0, 0, 0, 0);
 	tally_coll_end(e, m, c, 0, 0);
 	return TALLY_NEVER;

@@ -87,15 +87,11 @@ static void ask_others(struct tally_engine *e, struct tally_member *m,
 }
 
 /* First time that missing RESULTs of a shard are asked for. */
-static u64 ask_first(struct tally_engine *e, struct tally_member *m,
-		     struct tally_coll *c, u32 node)
+static u64 ask_first(struct tally_engine *e, struct tally_coll *c, u32 node)
 {
 	u64 grace = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
 	u64 bound = tally_op_gathers(c->req.op) ? 0 : 1000ull * c->req.bound_us;
 
-	/* The others are done with it: it is there to be fetched. */
-	if (tally_seq_diff(m->majority, c->req.seq) > 0)
-		return e->now;
 	return c->submit_ns + bound + grace;
 }
 
@@ -112,13 +108,13 @@ static bool own_given_up(struct tally_engine *e, u32 owner, u32 seq)
 }
 
 static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
-			struct tally_coll *c, u32 shard)
+			struct tally_coll *c, u32 shard, bool late)
 {
 	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
 				      c->req.seq, shard);
 	u32 node = e->config.node[owner];
 	struct tally_settle *ask = &c->ask[shard];
-	u64 first = ask_first(e, m, c, node), idle;
+	u64 first = late ? e->now : ask_first(e, c, node), idle;
 
 	/* A shard of this node closes by itself, unless it was given up. */
 	if (node == e->config.self && !own_given_up(e, owner, c->req.seq))
@@ -152,13 +148,16 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 u64 tally_settle_run(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c)
 {
+	/* The others are done with it: it is there to be fetched. */
+	bool late = tally_seq_diff(tally_majority(e, c->layout.participants, m),
+				   c->req.seq) > 0;
 	u64 next = TALLY_NEVER;
 	u32 i;
 
 	for (i = 0; i < c->layout.shards; i++)
 		next = min(next, settle_shard(e, m, c,
-					      tally_layout_shard(&c->layout,
-								 i)));
+					      tally_layout_shard(&c->layout, i),
+					      late));
 	return next;
 }
 

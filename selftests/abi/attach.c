@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "local.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 FIXTURE(local)
 {
@@ -251,8 +251,6 @@ TEST_F(local, submit__refused)
 		  .words = 3, .__reserved0 = 1 },
 		{ .op = TALLY_OP_ALL_REDUCE, .lane = TALLY_LANE_W64,
 		  .words = 3, .__reserved1 = 1 },
-		{ .op = TALLY_OP_ALL_REDUCE, .lane = TALLY_LANE_W64,
-		  .words = 3, .__reserved2 = 1 },
 		{ .op = TALLY_OP_BROADCAST, .lane = TALLY_LANE_RAW,
 		  .words = 3, .root = 3 },
 		{ .op = TALLY_OP_BROADCAST, .lane = TALLY_LANE_RAW,

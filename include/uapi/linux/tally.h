@@ -161,7 +161,7 @@ struct tally_attach {
  * @user_data: comes back in the completion
  * @out_missing: with EAGAIN: ranks that SUBMIT waits for
  * @out_seq: with EINVAL for a wrong @seq: the right one
- * @__reserved2: zero
+ * @out_flags: TALLY_SUBMITTED_*
  *
  * all_gather, broadcast and barrier are reliable; the others are if asked for.
  */
@@ -183,11 +183,16 @@ struct tally_submit {
 	__u64	user_data;
 	__u64	out_missing;
 	__u32	out_seq;
-	__u32	__reserved2;
+	__u32	out_flags;
 };
 
 #define TALLY_SUBMIT_RELIABLE	(1u << 0) /* ask for what is missing */
 #define TALLY_SUBMIT_STATE	(1u << 1) /* broadcast: first of a state transfer */
+/*
+ * Just rejoined, this rank has taken part with zeros already: what it wrote is
+ * not sent, all of it is to be carried, whatever the masks say.
+ */
+#define TALLY_SUBMITTED_ZERO	(1u << 0)
 #define __TALLY_SUBMIT_ALL	(TALLY_SUBMIT_RELIABLE | TALLY_SUBMIT_STATE)
 
 /**

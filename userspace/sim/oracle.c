@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
+/*
+ * What must hold, checked at every completion against all that was put in:
+ *
+ *   - a published sum is exactly the sum of its mask's contributions, each
+ *     counted once (within the alignment bound where exponents differ)
+ *   - members that are not STALE and complete a collective hold identical
+ *     bytes and masks; only an owner's own node may hold what the others
+ *     voided, and must become STALE
+ *   - every submitted collective ends within its timeout
+ *   - replicas share one value at every step
+ */
+#include <stdarg.h>
+
+#include "sim.h"
+
+#define HISTORY		512	/* collectives remembered */
+#define VARIANTS	2	/* of one chunk: RESULT and VOID */
+
+struct contribution {
+	bool			valid;
+	struct tally_submit	req;
+	u64			submit_ns;
+	u8			*cells;
+};
+
+struct variant {
+	u64	holders;
+	u64	hash;
+	bool	is_void;
+};
+
+struct record {
+	bool			valid;
+	u32			seq;
+	struct tally_layout	layout;
+	struct contribution	from[SIM_RANKS];
+	struct variant		(*chunk)[VARIANTS];
+};
+
+struct sim_oracle {
+	struct record	history[HISTORY];
+	u32		stale_seq[SIM_RANKS];
+	bool		stale[SIM_RANKS];
+	u64		values[HISTORY];	/* by step */
+	bool		value_known[HISTORY];
+	u64		open[SIM_RANKS];	/* collectives under way */
+};
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+	va_list args;
+
+	if (sim->failed)
+		return;
+	sim->failed = true;
+	va_start(args, format);
+	vsnprintf(sim->why, sizeof(sim->why), format, args);
+	va_end(args);
+}
+
+static u32 cells_of(struct sim *sim)
+{
+	return sim->scenario.shard_chunks * sim->scenario.ranks;
+}
+
+static size_t cell_bytes(struct sim *sim)
+{
+	return sizeof(struct tally_hdr) + 8 * sim->scenario.cell_words;
+}
+
+int sim_oracle_init(struct sim *sim)
+{
+	struct sim_oracle *o = calloc(1, sizeof(*o));
+	u32 i;
+
+	sim->oracle = o;
+	if (!o)
+		return -ENOMEM;
+	for (i = 0; i < HISTORY; i++) {
+		o->history[i].chunk = calloc(cells_of(sim),
+					     sizeof(*o->history[i].chunk));
+		if (!o->history[i].chunk)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void sim_oracle_free(struct sim *sim)
+{
+	struct sim_oracle *o = sim->oracle;
+	u32 i, r;
+
+	for (i = 0; o && i < HISTORY; i++) {
+		free(o->history[i].chunk);
+		for (r = 0; r < SIM_RANKS; r++)
+			free(o->history[i].from[r].cells);
+	}
+	free(o);
+	sim->oracle = NULL;
+}
+
+static void record_end(struct sim *sim, struct record *record);
+
+static struct record *record_at(struct sim *sim, u32 seq)
+{
+	struct record *record = &sim->oracle->history[seq % HISTORY];
+	u32 r;
+
+	if (record->valid && record->seq == seq)
+		return record;
+	if (record->valid)
+		record_end(sim, record);
+	record->valid = true;
+	record->seq = seq;
+	for (r = 0; r < SIM_RANKS; r++)
+		record->from[r].valid = false;
+	memset(record->chunk, 0, cells_of(sim) * sizeof(*record->chunk));
+	return record;
+}
+
+void sim_oracle_submit(struct sim_proc *p, const struct tally_submit *req)
+{
+	struct sim *sim = p->sim;
+	struct record *record = record_at(sim, req->seq);
+	struct contribution *c = &record->from[p->rank];
+	struct tally_layout layout;
+
+	sim_layout(p, req, &layout);
+	if (req->participants >> p->rank & 1)
+		record->layout = layout;
+	c->valid = true;
+	c->req = *req;
+	c->submit_ns = sim->now;
+	if (!c->cells)
+		c->cells = malloc(cells_of(sim) * cell_bytes(sim));
+	if (!c->cells)
+		abort();
+	memcpy(c->cells, sim_tx_cell(p, req->seq, 0),
+	       cells_of(sim) * cell_bytes(sim));
+	sim->oracle->open[p->rank]++;
+}
+
+static const struct tally_hdr *put_in(struct sim *sim, struct record *record,
+				      u32 rank, u32 at)
+{
+	struct contribution *c = &record->from[rank];
+
+	return c->valid && c->req.participants >> rank & 1 &&
+	       !(c->req.out_flags & TALLY_SUBMITTED_ZERO) ?
+	       (struct tally_hdr *)(c->cells + at * cell_bytes(sim)) : NULL;
+}
+
+static u64 hash(u64 h, u64 x)
+{
+	h = (h ^ x) * 0xd6e8feb86659fd93ull;
+	return h ^ h >> 32;
+}
+
+/* The bytes that replicas must share; of a RECEIPT only what it tells. */
+static u64 cell_hash(const struct tally_hdr *hdr, bool receipt)
+{
+	const __le64 *payload = (const __le64 *)(hdr + 1);
+	u32 words = tally_get16(hdr->words), i;
+	u64 h = hash(tally_get64(hdr->mask), tally_get32(hdr->weight));
+
+	h = hash(h, (u8)hdr->exponent);
+	h = hash(h, hdr->flags & ~(TALLY_F_REPAIR | TALLY_F_RELIABLE));
+	if (receipt)
+		return h;
+	h = hash(h, hdr->lane);
+	h = hash(h, tally_get32(hdr->bias));
+	h = hash(h, words);
+	for (i = 0; i < words; i++)
+		h = hash(h, tally_get_le64(payload[i]));
+	return h;
+}
+
+/* One lane of the published sum against the exact one. */
+static bool lane_fits(u64 got, long double exact, u32 aligned)
+{
+	long double d = (long double)got - exact;
+
+	return (d < 0 ? -d : d) <= aligned / 2.0L + 1e-6L * (aligned != 0);
+}
+
+static long double scale(int d)
+{
+	long double x = 1;
+
+	for (; d < 0; d++)
+		x /= 2;
+	return x;
+}
+
+/* Sums, weights and biases of what the mask names. */
+static bool sum_fits(struct sim *sim, struct record *record,
+		     const struct tally_hdr *hdr, u32 at)
+{
+	const __le64 *payload = (const __le64 *)(hdr + 1);
+	u32 bits = tally_lane_bits(hdr->lane), r, i, j, aligned = 0;
+	u64 mask = tally_get64(hdr->mask), weight = 0;
+	u32 words = tally_get16(hdr->words);
+	const struct tally_hdr *in;
+	long double bias = 0;
+	int exponent = TALLY_EXP_NONE;
+	u8 flags = 0;
+
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		in = mask >> r & 1 ? put_in(sim, record, r, at) : NULL;
+		if (!in)
+			continue;
+		weight += record->from[r].req.weight + tally_get32(in->weight);
+		flags |= in->flags & TALLY_F_NONFINITE;
+		if (in->words)
+			exponent = max(exponent, (int)in->exponent);
+	}
+	if (weight != tally_get32(hdr->weight) ||
+	    exponent != hdr->exponent ||
+	    flags != (hdr->flags & TALLY_F_NONFINITE) ||
+	    !words != (exponent == TALLY_EXP_NONE)) {
+		snprintf(sim->detail, sizeof(sim->detail),
+			 "weight %u for %llu, exponent %d for %d, flags %x for %x, %u words",
+			 tally_get32(hdr->weight), weight, hdr->exponent,
+			 exponent, hdr->flags, flags, words);
+		return false;
+	}
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		in = mask >> r & 1 ? put_in(sim, record, r, at) : NULL;
+		if (!in || !in->words)
+			continue;
+		bias += tally_get32(in->bias) * scale(in->exponent - exponent);
+		aligned += in->exponent != exponent;
+	}
+	/* Intermediate exponents may round more than once. */
+	if (aligned)
+		aligned = 2 * sim->scenario.ranks;
+	if (!lane_fits(tally_get32(hdr->bias), bias, aligned)) {
+		snprintf(sim->detail, sizeof(sim->detail), "bias %u for %Lf",
+			 tally_get32(hdr->bias), bias);
+		return false;
+	}
+	for (i = 0; i < words; i++) {
+		u64 got = tally_get_le64(payload[i]), plain = 0;
+
+		for (j = 0; j < 64 / bits; j++) {
+			u64 lane = bits == 64 ? got :
+				   got >> j * bits & ((1ull << bits) - 1);
+			long double exact = 0;
+
+			for (r = 0; r < sim->scenario.ranks; r++) {
+				u64 x;
+
+				in = mask >> r & 1 ?
+				     put_in(sim, record, r, at) : NULL;
+				if (!in || !in->words)
+					continue;
+				x = tally_get_le64(((__le64 *)(in + 1))[i]);
+				plain += bits == 64 ? x : 0;
+				x = bits == 64 ? x : x >> j * bits &
+						     ((1ull << bits) - 1);
+				exact += x * scale(in->exponent - exponent);
+			}
+			if (bits == 64 ? plain != got :
+					 !lane_fits(lane, exact, aligned)) {
+				snprintf(sim->detail, sizeof(sim->detail),
+					 "word %u lane %u of %u bits: %llu for %Lf",
+					 i, j, bits, lane, exact);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* Gathered bytes are the sender's. */
+static bool raw_fits(struct sim *sim, struct record *record,
+		     const struct tally_hdr *hdr, u32 shard, u32 chunk)
+{
+	const struct tally_layout *layout = &record->layout;
+	u32 owner = tally_shard_owner(layout->participants, layout->n,
+				      layout->seq, shard);
+	const struct tally_hdr *in = put_in(sim, record, owner, chunk);
+
+	return in && in->words == hdr->words &&
+	       !memcmp(in + 1, hdr + 1, 8 * tally_get16(hdr->words));
+}
+
+static void chunk_check(struct sim_proc *p, struct record *record, u32 shard,
+			u32 chunk)
+{
+	const struct tally_layout *layout = &record->layout;
+	u32 at = tally_layout_first(layout, shard) + chunk, v;
+	struct tally_hdr *hdr = sim_result_cell(p, record->seq, at);
+	bool receipt = layout->op == TALLY_OP_REDUCE_SCATTER;
+	bool own = tally_shard_owner(layout->participants, layout->n,
+				     layout->seq, shard) == p->rank;
+	struct variant *variant = record->chunk[at];
+	u64 bit = 1ull << p->rank, h;
+	struct sim *sim = p->sim;
+	bool fits;
+
+	if (tally_get32(hdr->seq) != record->seq) {
+		sim_fail(sim, "rank %u seq %u chunk %u: no outcome", p->rank,
+			 record->seq, at);
+		return;
+	}
+	if (tally_op_gathers(layout->op))
+		fits = raw_fits(sim, record, hdr, shard, chunk);
+	else
+		fits = !hdr->mask || hdr->type == TALLY_RECEIPT ||
+		       sum_fits(sim, record, hdr, at);
+	if (receipt && own && hdr->type != TALLY_RESULT && hdr->mask)
+		fits = false;
+	if (!fits) {
+		sim_fail(sim, "rank %u seq %u chunk %u: not the sum of %llx: %s",
+			 p->rank, record->seq, at, tally_get64(hdr->mask),
+			 sim->detail);
+		return;
+	}
+	h = cell_hash(hdr, receipt);
+	for (v = 0; v < VARIANTS; v++) {
+		if (variant[v].holders && variant[v].hash != h)
+			continue;
+		variant[v].holders |= bit;
+		variant[v].hash = h;
+		variant[v].is_void = !hdr->mask;
+		return;
+	}
+	sim_fail(sim, "rank %u seq %u chunk %u: a third outcome", p->rank,
+		 record->seq, at);
+}
+
+/* Members may differ only as RESULT at the owner's node and VOID elsewhere. */
+static void record_end(struct sim *sim, struct record *record)
+{
+	const struct tally_layout *layout = &record->layout;
+	u32 s, shard, i, r, owner;
+
+	for (s = 0; s < layout->shards; s++) {
+		shard = tally_layout_shard(layout, s);
+		owner = tally_shard_owner(layout->participants, layout->n,
+					  layout->seq, shard);
+		for (i = 0; i < tally_layout_count(layout, shard); i++) {
+			u32 at = tally_layout_first(layout, shard) + i;
+			struct variant *v = record->chunk[at], *sum;
+
+			if (!v[0].holders || !v[1].holders)
+				continue;
+			sum = v[0].is_void ? &v[1] : &v[0];
+			if (v[0].is_void == v[1].is_void) {
+				sim_fail(sim, "seq %u chunk %u: ranks %llx and %llx hold different sums",
+					 record->seq, at, v[0].holders,
+					 v[1].holders);
+				return;
+			}
+			for (r = 0; r < sim->scenario.ranks; r++) {
+				bool there = sim->node_of[r] ==
+					     sim->node_of[owner];
+				bool stale = sim->oracle->stale[r] &&
+					tally_seq_diff(sim->oracle->stale_seq[r],
+						       record->seq) > 0;
+
+				if (!(sum->holders >> r & 1) ||
+				    sim->crashed >> r & 1)
+					continue;
+				if (!there || !stale)
+					sim_fail(sim, "seq %u chunk %u: rank %u holds what ranks %llx voided%s",
+						 record->seq, at, r,
+						 (sum == v ? v[1] : v[0]).holders,
+						 there ? " and is not STALE" :
+						 ", and does not own it");
+			}
+		}
+	}
+}
+
+void sim_oracle_stale(struct sim *sim, u32 rank, u32 seq)
+{
+	sim->oracle->stale[rank] = true;
+	sim->oracle->stale_seq[rank] = seq;
+}
+
+void sim_oracle_detach(struct sim_proc *p)
+{
+	p->sim->oracle->open[p->rank] = 0;
+	/* Its memory is gone with what it held. */
+	sim_oracle_stale(p->sim, p->rank, p->seq);
+}
+
+/* Faults excuse some ends, never a wait past the timeout. */
+static void status_check(struct sim_proc *p, struct contribution *c,
+			 const struct tally_completion *done)
+{
+	const struct sim_scenario *s = &p->sim->scenario;
+	bool faults = s->crashes || s->kills || s->partitions || s->deaf;
+	bool reliable = tally_op_reliable(done->op, c->req.flags);
+
+	if (done->elapsed_us > s->timeout_us + 2000)
+		sim_fail(p->sim, "rank %u seq %u ended after %u us", p->rank,
+			 done->seq, done->elapsed_us);
+	if (!done->status || done->status == -ESTALE)
+		return;
+	if (done->status == -EBADMSG || done->status == -ERANGE ||
+	    done->status == -EINVAL)
+		sim_fail(p->sim, "rank %u seq %u: %d", p->rank, done->seq,
+			 done->status);
+	if (!faults && !(reliable && (s->stops || s->mixed)))
+		sim_fail(p->sim, "rank %u seq %u: %d without a fault, missing %llx",
+			 p->rank, done->seq, done->status,
+			 (u64)done->missing);
+	if ((done->status == -ETIMEDOUT || done->status == -EHOSTDOWN) &&
+	    !done->missing)
+		sim_fail(p->sim, "rank %u seq %u: %d names nobody", p->rank,
+			 done->seq, done->status);
+}
+
+void sim_oracle_complete(struct sim_proc *p,
+			 const struct tally_completion *done)
+{
+	struct sim *sim = p->sim;
+	struct record *record = record_at(sim, done->seq);
+	struct contribution *c = &record->from[p->rank];
+	const struct tally_layout *layout = &record->layout;
+	u32 s, shard, i, at;
+	u64 digest;
+
+	if (!c->valid) {
+		sim_fail(sim, "rank %u: completion of seq %u that it did not submit",
+			 p->rank, done->seq);
+		return;
+	}
+	sim->oracle->open[p->rank]--;
+	status_check(p, c, done);
+	if (done->status || !(c->req.participants >> p->rank & 1))
+		return;
+	digest = done->seq;
+	for (s = 0; s < layout->shards; s++) {
+		shard = tally_layout_shard(layout, s);
+		for (i = 0; i < tally_layout_count(layout, shard); i++) {
+			chunk_check(p, record, shard, i);
+			at = tally_layout_first(layout, shard) + i;
+			digest = hash(digest, cell_hash(sim_result_cell(p,
+						done->seq, at), false));
+		}
+	}
+	if (layout->op == TALLY_OP_ALL_REDUCE &&
+	    !(c->req.flags & TALLY_SUBMIT_RELIABLE) &&
+	    layout->participants == sim->members)
+		p->value += (u32)digest;
+	if (sim->verbose)
+		printf("# %9.3f ms rank %u seq %u op %u digest %x value %x step %u\n",
+		       sim->now / 1e6, p->rank, done->seq, layout->op,
+		       (u32)digest, p->value, p->step);
+}
+
+/* Replicas that come to the same place of the script share its value. */
+static void value_check(struct sim_proc *p, u32 place, const char *when)
+{
+	struct sim_oracle *o = p->sim->oracle;
+	u32 i = place % HISTORY;
+
+	if (o->value_known[i] && o->values[i] != p->value &&
+	    !p->sim->scenario.partitions && !p->sim->scenario.deaf)
+		sim_fail(p->sim, "rank %u: another value than its replicas' %s step %u",
+			 p->rank, when, p->step);
+	o->values[i] = p->value;
+	o->value_known[i] = true;
+}
+
+void sim_oracle_step(struct sim_proc *p)
+{
+	value_check(p, 2 * p->step, "after");
+}
+
+/* The state of a step was broadcast: the vote for it counts, too. */
+void sim_oracle_value(struct sim_proc *p)
+{
+	value_check(p, 2 * p->step + 1, "with the state of");
+}
+
+void sim_oracle_end(struct sim *sim)
+{
+	u32 i, r;
+
+	for (i = 0; i < HISTORY && !sim->failed; i++) {
+		if (sim->oracle->history[i].valid)
+			record_end(sim, &sim->oracle->history[i]);
+	}
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		if (sim->crashed >> r & 1 || sim->failed)
+			continue;
+		if (sim->oracle->open[r])
+			sim_fail(sim, "rank %u waits for %llu collectives for ever",
+				 r, sim->oracle->open[r]);
+	}
+}

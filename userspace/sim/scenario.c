@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
+/* What a seed means: sizes, links, faults; and the run itself. */
+#include "sim.h"
+
+#define ALL_LANES	(1u << TALLY_LANE_I32 | 1u << TALLY_LANE_I16 | \
+			 1u << TALLY_LANE_I8 | 1u << TALLY_LANE_W64)
+#define SUMS		(1u << TALLY_OP_ALL_REDUCE | \
+			 1u << TALLY_OP_REDUCE_SCATTER)
+#define ALL_OPS		(SUMS | 1u << TALLY_OP_ALL_GATHER | \
+			 1u << TALLY_OP_BROADCAST | 1u << TALLY_OP_BARRIER)
+
+static void scenario_base(struct sim *sim)
+{
+	static const u32 words[] = { 8, 16, 24, 40 };
+	struct sim_scenario *s = &sim->scenario;
+
+	memset(s, 0, sizeof(*s));
+	s->ranks = 1 + sim_pick(sim, 8);
+	s->per_node = sim_chance(sim, 300000) ? 1 + sim_pick(sim, 3) : 1;
+	s->window = sim_chance(sim, 800000) ? 4 : 8;
+	s->cell_words = words[sim_pick(sim, 4)];
+	s->shard_chunks = 1 + sim_pick(sim, 64 / s->ranks);
+	s->steps = 4 + sim_pick(sim, 12);
+	s->step_ops = 1 + sim_pick(sim, SIM_STEP_OPS);
+	s->ops = ALL_OPS;
+	s->lanes = ALL_LANES;
+	s->reliable_ppm = 1000000;
+	s->clique_ppm = 200000;
+	s->zero_ppm = 50000;
+	s->nonfinite_ppm = 10000;
+	s->bound_us = 3000 + sim_pick(sim, 20000);
+	s->settle_us = 10000;
+	s->timeout_us = 3000000;
+	s->compute_ns = sim_pick(sim, 4) * SIM_MS;
+	s->link.delay_ns = 20 * SIM_US + sim_pick(sim, 200) * SIM_US;
+	s->link.jitter_ns = sim_pick(sim, 300) * SIM_US;
+	s->keyed = sim_chance(sim, 300000);
+	s->caps = sim_chance(sim, 150000) ? 1 + sim_pick(sim, 2) : 0;
+	s->seq = sim_chance(sim, 200000) ? 0u - sim_pick(sim, 20) : 0;
+	/* Eight members of up to four leaves leave i8 too few bits. */
+	if (s->caps)
+		s->lanes &= ~(1u << TALLY_LANE_I8);
+	if (s->per_node > s->ranks)
+		s->per_node = s->ranks;
+}
+
+static void scenario_lossy(struct sim *sim)
+{
+	struct sim_scenario *s = &sim->scenario;
+
+	s->uneven_ppm = sim_chance(sim, 500000) ? 100000 : 0;
+	s->queue_full_ppm = sim_chance(sim, 300000) ? 20000 : 0;
+	s->link.loss_ppm = sim_pick(sim, 100000);
+	s->link.dup_ppm = sim_pick(sim, 50000);
+	s->link.flip_ppm = sim_chance(sim, 300000) ? 10000 : 0;
+	s->link.tail_ppm = sim_pick(sim, 20000);
+	s->link.tail_ns = (1 + sim_pick(sim, 30)) * SIM_MS;
+}
+
+/*
+ * Kinds: clean and lossy (reliable collectives), bounded, mixed (both: who is
+ * slow may become STALE, and what is reliable may then fail), stop (processes
+ * stopped and killed), crash (nodes die), split (one-way partitions and nodes
+ * that cannot send).
+ */
+void sim_scenario_random(struct sim *sim, const char *kind)
+{
+	struct sim_scenario *s = &sim->scenario;
+
+	scenario_base(sim);
+	if (!strcmp(kind, "clean"))
+		return;
+	scenario_lossy(sim);
+	if (!strcmp(kind, "lossy"))
+		return;
+	if (!strcmp(kind, "mixed")) {
+		s->reliable_ppm = 400000;
+		s->mixed = true;
+		return;
+	}
+	/* A reliable collective does not survive a member's death. */
+	s->ops = SUMS;
+	s->reliable_ppm = 0;
+	if (!strcmp(kind, "bounded"))
+		return;
+	if (s->ranks < 3)
+		s->ranks += 2;
+	s->per_node = sim_chance(sim, 200000) ? 2 : 1;
+	s->shard_chunks = 1 + sim_pick(sim, 64 / s->ranks);
+	s->steps = 20 + sim_pick(sim, 20);
+	s->link.loss_ppm /= 4;
+	s->timeout_us = 2000000;
+	s->compute_ns = (1 + sim_pick(sim, 4)) * SIM_MS;
+	if (!strcmp(kind, "stop")) {
+		s->stops = 1 + sim_pick(sim, 3);
+		s->kills = sim_pick(sim, 2);
+	} else if (!strcmp(kind, "crash")) {
+		s->crashes = 1 + sim_pick(sim, 2);
+		s->stops = sim_pick(sim, 2);
+	} else {
+		s->partitions = sim_pick(sim, 3);
+		s->deaf = 1;
+	}
+}
+
+static void do_stop(struct sim *sim, void *arg, u64 ns)
+{
+	sim_proc_stop(arg, ns);
+}
+
+static void do_kill(struct sim *sim, void *arg, u64 ns)
+{
+	sim_proc_kill(arg, ns);
+}
+
+static void do_crash(struct sim *sim, void *arg, u64 value)
+{
+	sim_node_crash(arg);
+}
+
+static void do_cut(struct sim *sim, void *arg, u64 to)
+{
+	struct sim_node *node = arg;
+
+	sim->cut[node->index] |= to;
+}
+
+static void do_heal(struct sim *sim, void *arg, u64 to)
+{
+	struct sim_node *node = arg;
+
+	sim->cut[node->index] &= ~to;
+}
+
+static void do_calm(struct sim *sim, void *arg, u64 value)
+{
+	sim->calm = true;
+	memset(sim->cut, 0, sizeof(sim->cut));
+}
+
+static void cut_for_a_while(struct sim *sim, u32 from, u64 to)
+{
+	u64 at = sim_random(sim) % (300 * SIM_MS);
+
+	sim_at(sim, at, do_cut, &sim->node[from], to);
+	sim_at(sim, at + sim_random(sim) % (500 * SIM_MS), do_heal,
+	       &sim->node[from], to);
+}
+
+static void plan_faults(struct sim *sim)
+{
+	const struct sim_scenario *s = &sim->scenario;
+	u32 i;
+
+	for (i = 0; i < s->stops; i++)
+		sim_at(sim, sim_random(sim) % (200 * SIM_MS), do_stop,
+		       &sim->proc[sim_pick(sim, s->ranks)],
+		       sim_random(sim) % (400 * SIM_MS));
+	for (i = 0; i < s->kills; i++)
+		sim_at(sim, sim_random(sim) % (200 * SIM_MS), do_kill,
+		       &sim->proc[sim_pick(sim, s->ranks)],
+		       sim_random(sim) % (200 * SIM_MS));
+	for (i = 0; i < s->crashes; i++)
+		sim_at(sim, sim_random(sim) % (300 * SIM_MS), do_crash,
+		       &sim->node[sim_pick(sim, sim->nodes)], 0);
+	for (i = 0; i < s->partitions; i++)
+		cut_for_a_while(sim, sim_pick(sim, sim->nodes),
+				1ull << sim_pick(sim, sim->nodes));
+	for (i = 0; i < s->deaf; i++)
+		cut_for_a_while(sim, sim_pick(sim, sim->nodes), ~0ull);
+}
+
+static bool sim_build(struct sim *sim)
+{
+	static const u8 key[TALLY_KEY_BYTES] = "a group's secret";
+	const struct sim_scenario *s = &sim->scenario;
+	struct tally_engine_config config = {
+		.group = 7, .epoch = 3,
+		.window = s->window,
+		.cell_words = s->cell_words,
+		.shard_chunks = s->shard_chunks,
+		.seq = s->seq,
+		.bound_us = s->bound_us,
+		.bound_max_us = 60 * 1000 * 1000,
+		.settle_us = s->settle_us,
+		.timeout_us = s->timeout_us,
+		.key = s->keyed ? key : NULL,
+	};
+	u32 r, n;
+
+	sim->nodes = DIV_ROUND_UP(s->ranks, s->per_node);
+	sim->members = s->ranks == 64 ? ~0ull : (1ull << s->ranks) - 1;
+	config.members = sim->members;
+	config.nodes = sim->nodes;
+	for (r = 0; r < s->ranks; r++) {
+		sim->node_of[r] = r / s->per_node;
+		config.node[r] = sim->node_of[r];
+		config.caps[r] = s->caps ? sim_pick(sim, s->caps + 1) : 0;
+	}
+	for (n = 0; n < sim->nodes; n++) {
+		config.self = n;
+		if (sim_node_init(sim, n, &config))
+			return false;
+	}
+	if (sim_oracle_init(sim))
+		return false;
+	for (r = 0; r < s->ranks; r++) {
+		if (sim_proc_init(sim, r))
+			return false;
+	}
+	return true;
+}
+
+static void sim_destroy(struct sim *sim)
+{
+	u32 i;
+
+	for (i = 0; i < sim->nodes; i++)
+		tally_engine_destroy(sim->node[i].engine);
+	for (i = 0; i < sim->scenario.ranks; i++) {
+		free(sim->proc[i].tx);
+		free(sim->proc[i].result);
+	}
+	sim_oracle_free(sim);
+	/* Packets that were under way are events' arguments. */
+	sim_drop_events(sim);
+	free(sim->events);
+}
+
+static bool finished(struct sim *sim)
+{
+	u32 r;
+
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		if (!(sim->crashed >> r & 1) &&
+		    sim->proc[r].state != PROC_FINISHED)
+			return false;
+	}
+	return true;
+}
+
+/* Somebody always gets through when all that went wrong is over. */
+static void check_end(struct sim *sim)
+{
+	const struct sim_scenario *s = &sim->scenario;
+	u32 r;
+
+	sim_oracle_end(sim);
+	if (sim->failed || s->crashes || s->partitions || s->deaf || s->kills)
+		return;
+	for (r = 0; r < s->ranks; r++) {
+		if (sim->proc[r].state != PROC_FINISHED &&
+		    sim->proc[r].state != PROC_REJOIN)
+			sim_fail(sim, "rank %u got stuck in step %u op %u (state %d)",
+				 r, sim->proc[r].step, sim->proc[r].op,
+				 sim->proc[r].state);
+	}
+}
+
+bool sim_run(struct sim *sim, const char *kind, u64 seed, bool verbose)
+{
+	u64 limit = 60 * SIM_S, most = 5 * 1000 * 1000;
+
+	memset(sim, 0, sizeof(*sim));
+	sim->seed = seed;
+	sim->rng = seed * 0x2545f4914f6cdd1dull + 1;
+	sim->verbose = verbose;
+	sim_scenario_random(sim, kind);
+	if (!sim_build(sim)) {
+		sim_fail(sim, "no memory");
+	} else {
+		plan_faults(sim);
+		sim_at(sim, 1 * SIM_S, do_calm, NULL, 0);
+		while (!sim->failed && sim->now < limit && !finished(sim) &&
+		       sim->handled < most && sim_next(sim))
+			;
+		/* Let notices arrive and what is open end. */
+		limit = sim->now + 5 * SIM_S;
+		most += sim->handled;
+		while (!sim->failed && sim->now < limit &&
+		       sim->handled < most && sim_next(sim))
+			;
+		if (sim->handled >= most)
+			sim_fail(sim, "never comes to rest");
+		check_end(sim);
+	}
+	sim_destroy(sim);
+	return !sim->failed;
+}
