@@ -101,7 +101,7 @@ debug_kernel()
 debian_kernel()
 {
 	# Long enough for a slow boot; the others run meanwhile.
-	start hang --timeout 60 -- sh -c 'echo begun; sleep 1000'
+	start hang --timeout 90 -- sh -c 'echo begun; sleep 1000'
 	pair=()
 	start output -- sh -c 'echo to-stdout; echo to-stderr >&2;
 		echo "arg:$1:$2"; pwd' sh "two  words" "it's"
@@ -143,7 +143,7 @@ debian_kernel()
 	expect oops 125 'Kernel panic' "a panic fails and is shown"
 	expect reset 125 'without its token' "a reset guest fails"
 	expect forged 125 'without its token' "a forged end fails"
-	expect hang 124 'not done after 60 s' "a hang is ended"
+	expect hang 124 'not done after 90 s' "a hang is ended"
 	expect hang 124 'hang: process .*[(]sleep[)]' "what hung is named"
 	expect hang 124 '^begun$' "what it had said is kept"
 	expect background 0 '^left$' "a process left behind does not hang it"
