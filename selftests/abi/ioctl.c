@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "local.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 static int call(int fd, unsigned long cmd, void *arg)
 {

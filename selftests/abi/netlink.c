@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "local.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 FIXTURE(net)
 {

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "abi.h"
-#include "kselftest_harness.h"
+#include "harness.h"
 
 #define HOSTS	4
 #define GROUP	7
