@@ -86,8 +86,9 @@ static inline __u64 tally_lane_over(__u32 bits, __u32 headroom, __u32 cap)
  * @low: the lowest k bits of each lane
  * @half: (2^(k-1) - 1) in each lane
  * @one: 1 in each lane
- * @k: bits to shift; 0 shifts nothing
- * @zero: non-zero if nothing is left of any value (k >= b)
+ * @k: bits to shift; 0 shifts nothing and leaves the others unset
+ * @zero: non-zero if nothing is left of any value (k >= b): all masks are 0,
+ *	and @k is 1
  */
 struct tally_shift {
 	__u64	keep;
@@ -103,12 +104,16 @@ static inline void tally_shift_init(struct tally_shift *shift, __u32 bits,
 {
 	shift->k = k;
 	shift->zero = k >= bits;
-	shift->keep = 0;
-	shift->low = 0;
-	shift->half = 0;
-	shift->one = 0;
-	if (!k || shift->zero)
+	if (!k)
 		return;
+	if (shift->zero) {
+		shift->k = 1;
+		shift->keep = 0;
+		shift->low = 0;
+		shift->half = 0;
+		shift->one = 0;
+		return;
+	}
 	shift->keep = tally_lane_fill(bits, (1ull << (bits - k)) - 1);
 	shift->low = tally_lane_fill(bits, (1ull << k) - 1);
 	shift->half = tally_lane_fill(bits, (1ull << (k - 1)) - 1);
@@ -116,21 +121,22 @@ static inline void tally_shift_init(struct tally_shift *shift, __u32 bits,
 }
 
 /*
- * rs(s, k): every lane of @s times 2^-k, rounded half to even.  A rounding add
- * of half a unit before the shift could overflow a full lane; this adds to
- * the k low bits only.
+ * rs(s, k) for k > 0: every lane of @s times 2^-k, rounded half to even.  A
+ * rounding add of half a unit before the shift could overflow a full lane; this
+ * adds to the k low bits only.
  */
-static inline __u64 tally_shift_word(const struct tally_shift *shift, __u64 s)
+static inline __u64 tally_shift_lanes(const struct tally_shift *shift, __u64 s)
 {
-	__u64 q;
+	__u64 q = (s >> shift->k) & shift->keep;
 
-	if (!shift->k)
-		return s;
-	if (shift->zero)
-		return 0;
-	q = (s >> shift->k) & shift->keep;
 	return q + ((((s & shift->low) + shift->half + (q & shift->one)) >>
 		     shift->k) & shift->one);
+}
+
+/* rs(s, k) for any k. */
+static inline __u64 tally_shift_word(const struct tally_shift *shift, __u64 s)
+{
+	return shift->k ? tally_shift_lanes(shift, s) : s;
 }
 
 /*

@@ -50,6 +50,8 @@ static inline __u32 tally_mask_rank(__u64 mask, __u32 i)
 {
 	__u32 rank = 0, width, below;
 
+	if (!(mask & (mask + 1)))	/* all up to some rank: most groups */
+		return i;
 	for (width = TALLY_RANKS_MAX / 2; width; width >>= 1) {
 		below = tally_mask_count(mask >> rank & ((1ull << width) - 1));
 		if (i >= below) {
@@ -66,11 +68,13 @@ static inline __u32 tally_mask_index(__u64 mask, __u32 rank)
 	return tally_mask_count(mask & ((1ull << rank) - 1));
 }
 
-/* Rank that owns shard @shard of collective @seq. */
+/* Rank that owns shard @shard of collective @seq; @shard is less than @n. */
 static inline __u32 tally_shard_owner(__u64 participants, __u32 n, __u32 seq,
 				      __u32 shard)
 {
-	return tally_mask_rank(participants, (shard + seq % n) % n);
+	__u32 i = shard + seq % n;
+
+	return tally_mask_rank(participants, i < n ? i : i - n);
 }
 
 /* Shard of collective @seq that participant number @index owns. */

@@ -12,7 +12,8 @@
  *   tally_slot_admit()     slot's lock held from here on
  *   tally_shard_admit()    shard's lock inside the slot's; only for the first
  *   tally_slot_reset()     packet of a seq in this slot
- *   tally_slot_align()     make exponents equal
+ *   tally_slot_align()     make exponents equal (BPF: tally_slot_take(), and
+ *                          tally_shift_slot() in a function of its own)
  *   tally_slot_add()       one pass over the payload
  *   tally_slot_commit()    count it; true if the slot is complete
  */
@@ -410,21 +411,32 @@ struct tally_add {
 	__u32			store;
 };
 
+/* Shift @n words of a slot; @shift is not by 0. */
+static inline void tally_shift_slot(__le64 *payload, __u32 n,
+				    const struct tally_shift *shift)
+{
+	__u32 i;
+
+	for (i = 0; i < n && i < TALLY_WORDS_MAX; i++)
+		payload[i] = tally_put_le64(tally_shift_lanes(shift,
+			tally_get_le64(payload[i])));
+}
+
 /**
- * tally_slot_align - take over a contribution's header values
+ * tally_slot_take - take over a contribution's header values
  * @slot: admitted; lock held
- * @payload: the slot's words; shifted here if the contribution is coarser
  * @hdr: of the contribution
  * @over: from tally_contrib_over()
  * @add: for tally_slot_add()
+ * @own: shift of the slot's words that has to come first, if its k is not 0
  */
-static inline void tally_slot_align(struct tally_slot *slot, __le64 *payload,
-				    const struct tally_hdr *hdr, __u64 over,
-				    struct tally_add *add)
+static inline void tally_slot_take(struct tally_slot *slot,
+				   const struct tally_hdr *hdr, __u64 over,
+				   struct tally_add *add,
+				   struct tally_shift *own)
 {
 	__u32 bits = tally_lane_bits(slot->lane);
 	__u32 bias = tally_get32(hdr->bias);
-	__u32 i, n;
 	int d;
 
 	add->keep = ~over;
@@ -432,6 +444,7 @@ static inline void tally_slot_align(struct tally_slot *slot, __le64 *payload,
 	add->store = !slot->words;
 	add->shift.k = 0;
 	add->shift.zero = 0;
+	own->k = 0;
 	if (!add->words)
 		return;
 	if (add->store) {
@@ -445,18 +458,27 @@ static inline void tally_slot_align(struct tally_slot *slot, __le64 *payload,
 		tally_shift_init(&add->shift, bits, (__u32)-d);
 		bias = tally_shift_bias(bias, bits, (__u32)-d);
 	} else if (d > 0) {
-		struct tally_shift own;
-
-		tally_shift_init(&own, bits, (__u32)d);
-		n = slot->words;
-		for (i = 0; i < n && i < TALLY_WORDS_MAX; i++)
-			payload[i] = tally_put_le64(tally_shift_word(&own,
-				tally_get_le64(payload[i])));
+		tally_shift_init(own, bits, (__u32)d);
 		slot->bias = tally_shift_bias(slot->bias, bits, (__u32)d);
 		slot->exponent = hdr->exponent;
 	}
 	slot->aligned += !!d;
 	slot->bias += bias;
+}
+
+/*
+ * tally_slot_take(), and the shift of the slot's words @payload if the
+ * contribution is coarser.
+ */
+static inline void tally_slot_align(struct tally_slot *slot, __le64 *payload,
+				    const struct tally_hdr *hdr, __u64 over,
+				    struct tally_add *add)
+{
+	struct tally_shift own;
+
+	tally_slot_take(slot, hdr, over, add, &own);
+	if (own.k)
+		tally_shift_slot(payload, slot->words, &own);
 }
 
 /**
@@ -484,9 +506,9 @@ static inline void tally_slot_add(__le64 *payload, const void *from, __u32 n,
 	} else if (!add->shift.zero) {
 		for (i = 0; i < n; i++)
 			payload[i] = tally_put_le64(tally_get_le64(payload[i]) +
-				tally_shift_word(&add->shift,
-						 tally_load_le64(p + 8 * i) &
-						 keep));
+				tally_shift_lanes(&add->shift,
+						  tally_load_le64(p + 8 * i) &
+						  keep));
 	}
 }
 
