@@ -16,4 +16,12 @@ $(xdp-bin): $(B)/selftests/xdp/%: selftests/xdp/%.c selftests/vectors/vectors.c
 	$(CC) $(BUILD_CFLAGS) $(SANITIZE) $(VECTORS_CFLAGS) -I$(B)/selftests/xdp \
 		-I$(B)/bpf -MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -lcmocka -lbpf
 
--include $(xdp-bin:=.d) $(xdp-bpf:=.bpf.d)
+$(B)/selftests/xdp/cost: selftests/xdp/cost.c $(B)/selftests/xdp/slots.skel.h \
+		$(B)/bpf/tally_host.skel.h
+	@mkdir -p $(@D)
+	$(CC) $(BUILD_CFLAGS) -I$(B)/selftests/xdp -I$(B)/bpf \
+		-MMD -MP -MF $@.d -o $@ $(filter %.c,$^) -lbpf
+
+programs += $(B)/selftests/xdp/cost
+
+-include $(B)/selftests/xdp/cost.d $(xdp-bin:=.d) $(xdp-bpf:=.bpf.d)

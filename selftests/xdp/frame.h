@@ -88,4 +88,15 @@ static inline int frame_run(int fd, uint8_t *frame, uint32_t bytes,
 	return opts.retval;
 }
 
+/* Instructions that the verifier looked at; UINT32_MAX if it does not say. */
+static inline uint32_t frame_verified(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) || !info.verified_insns)
+		return UINT32_MAX;
+	return info.verified_insns;
+}
+
 #endif

@@ -247,6 +247,18 @@ static void tally_host__counters_have_names(void **state)
 	tally_host__destroy(skel);
 }
 
+static void tally_host__verifier_budget(void **state)
+{
+	struct tally_host *skel = tally_host__open_and_load();
+
+	assert_non_null(skel);
+	check_true(frame_verified(bpf_program__fd(skel->progs.tally_host)) <
+		   5000);
+	check_true(frame_verified(bpf_program__fd(skel->progs.tally_frags)) <
+		   5000);
+	tally_host__destroy(skel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +268,7 @@ int main(void)
 		cmocka_unit_test(tally_frags__jumbo),
 		cmocka_unit_test(tally_host__port_is_set_before_loading),
 		cmocka_unit_test(tally_host__counters_have_names),
+		cmocka_unit_test(tally_host__verifier_budget),
 	};
 
 	libbpf_set_print(frame_warn);

@@ -182,12 +182,11 @@ __noinline int add_copy(const struct scratch *copy, struct slots_cell *cell,
 	return add(copy->bytes, 0, NULL, TALLY_WORDS_MAX, cell->payload, how);
 }
 
-__noinline int align(struct slots_cell *cell, const struct tally_hdr *hdr,
-		     __u64 over, struct tally_add *how)
+__noinline int shift(struct slots_cell *cell, const struct tally_shift *own)
 {
-	if (!cell || !hdr || !how)
+	if (!cell || !own)
 		return -1;
-	tally_slot_align(&cell->slot, cell->payload, hdr, over, how);
+	tally_shift_slot(cell->payload, cell->slot.words, own);
 	return 0;
 }
 
@@ -246,6 +245,7 @@ static __always_inline __u32 sum(const struct slots_group *g, __u32 owner,
 {
 	__u32 place, at, why;
 	__u64 now = now_ns ?: bpf_ktime_get_ns();
+	struct tally_shift own = {};
 	struct tally_add how = {};
 	struct slots_cell *cell;
 
@@ -267,7 +267,9 @@ static __always_inline __u32 sum(const struct slots_group *g, __u32 owner,
 	if (why == TALLY_SLOT_FRESH)
 		why = open_slot(g, cell, place, hdr, now);
 	if (!why) {
-		align(cell, hdr, over, &how);
+		tally_slot_take(&cell->slot, hdr, over, &how, &own);
+		if (own.k)
+			shift(cell, &own);
 		if (p->copy)
 			add_copy(p->copy, cell, &how);
 		else

@@ -339,6 +339,15 @@ static void slots__held_slot_is_passed(void **state)
 	check_equal(count(&p, TALLY_KEEP), 0);
 }
 
+/* Far below the million that is the kernel's limit; see cost for figures. */
+static void slots__verifier_budget(void **state)
+{
+	check_true(frame_verified(bpf_program__fd(skel->progs.slots_1500)) <
+		   150000);
+	check_true(frame_verified(bpf_program__fd(skel->progs.slots_frags)) <
+		   200000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +355,7 @@ int main(void)
 		cmocka_unit_test(slots_frags__vectors),
 		cmocka_unit_test(slots__foreign_addresses),
 		cmocka_unit_test(slots__held_slot_is_passed),
+		cmocka_unit_test(slots__verifier_budget),
 	};
 
 	libbpf_set_print(frame_warn);
