@@ -10,7 +10,7 @@ libtest-bin := $(libtest-names:%=$(libtest-dir)/%)
 LIBTEST_CFLAGS = $(BUILD_CFLAGS) -Iuserspace/lib $(SANITIZE) -pthread -MMD -MP \
 		 -ffp-contract=off
 
-tests-native += $(libtest-bin)
+tests-native += $(libtest-bin) selftests/lib/abi.sh selftests/lib/man.sh
 
 $(libtest-dir)/%.o: selftests/lib/%.c selftests/lib/build.mk
 	@mkdir -p $(@D)
@@ -21,15 +21,26 @@ $(libtest-bin): %: %.o $(libtest-dir)/double.o $(B)/userspace/lib/san/libtally.a
 
 # Over the module, linked as a program is: with the shared library.
 libtest-guest := $(libtest-dir)/device
+libtest-rpath := -Wl,-rpath,'$$ORIGIN/../../userspace/lib'
 tests-guest += $(libtest-guest)
 tests-debug += $(libtest-guest)
 
 $(libtest-guest): selftests/lib/device.c selftests/abi/abi.c \
-		selftests/abi/abi_netlink.c $(B)/userspace/lib/libtally.so
+		selftests/abi/abi_netlink.c $(B)/userspace/lib/libtally.so | \
+		$(libtest-dir)/example
 	@mkdir -p $(@D)
 	$(CC) $(BUILD_CFLAGS) -D_GNU_SOURCE -pthread -MMD -MP -MF $@.d -o $@ \
 		$(filter %.c,$^) -L$(B)/userspace/lib -ltally \
-		-Wl,-rpath,'$$ORIGIN/../../userspace/lib' -lcmocka -lmnl -lm
+		$(libtest-rpath) -lcmocka -lmnl -lm
+
+# The manual's example, as it is printed.
+$(libtest-dir)/example.c: userspace/man/libtally.7
+	@mkdir -p $(@D)
+	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.[BE]d/d;s/^\\&//;s/\\e/\\/g;p;}' $< > $@
+
+$(libtest-dir)/example: $(libtest-dir)/example.c $(B)/userspace/lib/libtally.so
+	$(CC) $(BUILD_CFLAGS) -Werror -Wno-missing-prototypes -o $@ $< \
+		-L$(B)/userspace/lib -ltally $(libtest-rpath)
 
 .PRECIOUS: $(libtest-dir)/%.o
 -include $(libtest-bin:=.d) $(libtest-dir)/double.d $(libtest-guest).d

@@ -44,6 +44,8 @@ struct host {
 
 static struct host hosts[HOSTS];
 static pthread_barrier_t gate;
+/* The manual's program, beside this one. */
+static char example[300];
 static float in[HOSTS][HOSTS * COUNT], out[HOSTS][HOSTS * COUNT];
 
 static int host_join(struct host *h)
@@ -423,7 +425,39 @@ static void device__event_loop(void **state)
 			assert_true(out[i][k] == sum_at(k));
 }
 
-int main(void)
+/* The manual's program, a process on each host: all end with equal weights. */
+static void device__manual_example(void **state)
+{
+	char line[HOSTS][200], name[16], command[400], *weights[HOSTS];
+	FILE *f[HOSTS];
+	uint32_t i;
+
+	(void)state;
+	run(barrier_first);
+	for (i = 0; i < HOSTS; i++)
+		host_leave(&hosts[i]);
+	for (i = 0; i < HOSTS; i++) {
+		host_name(name, i + 1);
+		snprintf(command, sizeof(command),
+			 "ip netns exec %s %s %u %u | tail -n 1", name, example,
+			 GROUP, i);
+		f[i] = popen(command, "r");
+		assert_non_null(f[i]);
+	}
+	for (i = 0; i < HOSTS; i++) {
+		line[i][0] = 0;
+		if (!fgets(line[i], sizeof(line[i]), f[i]))
+			line[i][0] = 0;
+		assert_int_equal(pclose(f[i]), 0);
+		weights[i] = strstr(line[i], "weights ");
+		assert_non_null(weights[i]);
+		assert_string_equal(weights[i], weights[0]);
+	}
+	for (i = 0; i < HOSTS; i++)
+		assert_int_equal(host_join(&hosts[i]), 0);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest device[] = {
 		cmocka_unit_test_setup_teardown(device__all_reduce, setup,
@@ -436,8 +470,14 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(device__event_loop, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(device__manual_example, setup,
+						teardown),
 	};
 	int failed;
+
+	(void)argc;
+	snprintf(example, sizeof(example), "%.*sexample",
+		 (int)(strrchr(argv[0], '/') + 1 - argv[0]), argv[0]);
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	if (access("/dev/tally", F_OK)) {
