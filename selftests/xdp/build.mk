@@ -5,7 +5,13 @@
 xdp-bin := $(addprefix $(B)/selftests/xdp/,slots parser)
 xdp-bpf := $(addprefix $(B)/selftests/xdp/,slots parser)
 
-tests-native += $(xdp-bin)
+xdp-scripts := selftests/xdp/attach.t selftests/xdp/traffic.py
+
+# The scripts find the module, or do without it.
+tests-native += $(xdp-bin) $(xdp-scripts)
+tests-guest += $(xdp-scripts) $(B)/selftests/xdp/parser selftests/xdp/kfunc.py
+
+$(xdp-scripts): | $(B)/userspace/cli/tally $(B)/selftests/xdp/slots.bpf.o
 
 $(B)/selftests/xdp/slots: $(B)/selftests/xdp/slots.skel.h
 $(B)/selftests/xdp/parser: $(B)/selftests/xdp/parser.skel.h \
