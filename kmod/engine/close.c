@@ -366,8 +366,9 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 
 /*
  * May the window move past @seq?  If its shard is closed and published, if it
- * has none for us, or if nothing is known of it here while a contribution from
- * beyond the window shows that the others went on.
+ * has none for us, or if nothing is known of it here while our rank received
+ * a later state, or a contribution from beyond the window shows that the
+ * others went on.
  */
 static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 			u32 majority)
@@ -378,8 +379,28 @@ static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 		return o->valid && o->seq == seq &&
 		       o->shard.state == TALLY_SLOT_CLOSED &&
 		       !tally_owned_publishing(e, o);
-	return m->skip[seq & (e->ring - 1)] == tally_live(seq) ||
+	if (m->skip[seq & (e->ring - 1)] == tally_live(seq))
+		return true;
+	/* Our own contribution to it waits for the window. */
+	if (tally_coll_active(e, m, seq))
+		return false;
+	return tally_seq_diff(m->gap_to, seq) > 0 ||
 	       tally_seq_diff(majority, seq) > 0;
+}
+
+/* Most of the others finished what is before it, or a rank of this node did. */
+static u32 base_majority(struct tally_engine *e, struct tally_member *m,
+			 u64 ahead)
+{
+	u32 majority = tally_majority(e, ahead, m);
+	struct tally_member *local;
+
+	tally_for_each_member(e, local) {
+		if (local != m && ahead >> local->rank & 1 &&
+		    tally_seq_diff(local->done, majority) > 0)
+			majority = local->done;
+	}
+	return majority;
 }
 
 void tally_base_advance(struct tally_engine *e, struct tally_member *m)
@@ -388,7 +409,7 @@ void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 	u32 base = m->base, majority = base;
 
 	if (ahead)
-		majority = tally_majority(e, ahead, m);
+		majority = base_majority(e, m, ahead);
 	while (base_passes(e, m, base, majority))
 		base++;
 	/* What our process did not see is lost to it. */

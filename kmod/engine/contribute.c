@@ -24,8 +24,7 @@ void tally_coll_send_init(struct tally_engine *e, struct tally_member *m,
 	c->sending = 0;
 	c->sent = 0;
 	bitmap_zero(c->tosend, e->cells);
-	if (tally_op_gathers(c->req.op) ||
-	    c->req.out_flags & TALLY_SUBMITTED_ZERO)
+	if (tally_op_gathers(c->req.op))
 		return;
 	for (i = 0; i < c->layout.shards; i++)
 		send_all(c, i);
@@ -72,6 +71,11 @@ static bool contrib_header(struct tally_engine *e, struct tally_member *m,
 		hdr->flags |= TALLY_F_TAIL;
 	if (c->req.op == TALLY_OP_BARRIER)
 		return true;
+	/* Owners have zeros from us: what we send now must not differ. */
+	if (c->req.out_flags & TALLY_SUBMITTED_ZERO) {
+		hdr->weight = 0;
+		return true;
+	}
 
 	weight = (u64)c->req.weight + tally_get32(READ_ONCE(cell->weight));
 	if (weight > TALLY_WEIGHT_MAX)

@@ -8,8 +8,7 @@
  * come to hold it: it is VOID.  If anybody holds it, nobody can ever collect
  * all promises.  So any number of members may ask at the same time.
  *
- * The owner alone may have taken its own RESULT.  It is told until it says
- * that it had none, or rejoins; its contributions are refused meanwhile.
+ * The owner alone may have taken its own RESULT: see refuse.c.
  */
 #include "internal.h"
 
@@ -22,17 +21,15 @@ static struct tally_ledger *ledger_at(struct tally_engine *e, u32 seq)
 		return ledger;
 	if (ledger->valid && tally_seq_diff(ledger->seq, seq) > 0)
 		return NULL;
+	if (ledger->valid)
+		tally_refuse_keep(e, ledger);
 	ledger->valid = true;
 	ledger->seq = seq;
+	ledger->participants = 0;
 	bitmap_zero(ledger->promised, e->cells);
 	bitmap_zero(ledger->voided, e->cells);
 	bitmap_zero(ledger->acked, e->cells);
 	return ledger;
-}
-
-static u32 ledger_bit(struct tally_engine *e, u32 shard, u32 chunk)
-{
-	return shard * e->config.shard_chunks + chunk;
 }
 
 /* A seq that this node cannot place: too old, or made up. */
@@ -69,7 +66,7 @@ static enum promise promise_make(struct tally_engine *e, u32 node, u32 seq,
 				 u32 shard, u32 chunk)
 {
 	struct tally_ledger *ledger = ledger_at(e, seq);
-	u32 bit = ledger_bit(e, shard, chunk);
+	u32 bit = tally_ledger_bit(e, shard, chunk);
 	bool gone = false;
 
 	if (!ledger)
@@ -115,48 +112,28 @@ static void void_fill(struct tally_engine *e, u32 seq, u32 shard, u32 chunk,
 		e->ops->kick(e->host);
 }
 
-/* The ranks on the owner's node do not count until they are known clean. */
-static void refuse_owner(struct tally_engine *e, u32 owner, u32 seq, u32 shard,
-			 u64 participants)
-{
-	u64 ranks = e->node[e->config.node[owner]].ranks & ~e->rule.local;
-	u32 rank;
-
-	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
-		struct tally_peer *peer = &e->peer[rank];
-
-		if (!(ranks >> rank & 1))
-			continue;
-		if (!(atomic64_read(&e->refuse) >> rank & 1) ||
-		    tally_seq_diff(seq, peer->refuse_seq) > 0) {
-			WRITE_ONCE(peer->refuse_seq, seq);
-			peer->refuse_shard = shard;
-			peer->refuse_mask = participants;
-		}
-	}
-	atomic64_or(ranks, &e->refuse);
-}
-
 static void void_note(struct tally_engine *e, u64 participants, u32 owner,
 		      u32 seq, u32 shard, u32 chunk, u32 from)
 {
 	struct tally_ledger *ledger = ledger_at(e, seq);
-	u32 bit = ledger_bit(e, shard, chunk);
+	u32 bit = tally_ledger_bit(e, shard, chunk);
 
 	if (ledger) {
 		if (test_bit(bit, ledger->voided))
 			return;
+		ledger->participants = participants;
 		set_bit(bit, ledger->voided);
 		set_bit(bit, ledger->promised);
 	}
 	tally_count(e, TALLY_COUNT_VOIDS, 1);
+	tally_event(e, TALLY_TRACE_DECIDE, owner, seq, shard, chunk, 0, 0);
 	if (!e->by_rank[owner])
-		refuse_owner(e, owner, seq, shard, participants);
+		tally_refuse_owner(e, owner, seq, shard, participants);
 	void_fill(e, seq, shard, chunk, from);
 }
 
-static void void_tell(struct tally_engine *e, struct tally_member *m, u32 node,
-		      u8 say, u32 seq, u32 shard, u64 participants,
+void tally_void_tell(struct tally_engine *e, struct tally_member *m, u32 node,
+		     u8 say, u32 seq, u32 shard, u64 participants,
 		      const unsigned long *chunks)
 {
 	struct tally_shard about = {};
@@ -184,14 +161,12 @@ static void decide_check(struct tally_engine *e, struct tally_member *m,
 			continue;
 		set_bit(i, e->spare);
 		any = true;
-		tally_event(e, TALLY_TRACE_DECIDE, owner, c->req.seq, shard, i,
-			    0, 0);
 	}
 	if (!any)
 		return;
 	for (node = 0; node < e->config.nodes; node++) {
 		if (nodes >> node & 1 && node != e->config.self)
-			void_tell(e, m, node, TALLY_SAY_VOID, c->req.seq,
+			tally_void_tell(e, m, node, TALLY_SAY_VOID, c->req.seq,
 				  shard, participants, e->spare);
 	}
 	for_each_set_bit(i, e->spare, e->config.shard_chunks)
@@ -233,7 +208,7 @@ void tally_decide_ask(struct tally_engine *e, struct tally_member *m,
 	for (node = 0; node < e->config.nodes; node++) {
 		if (nodes >> node & 1 && node != e->config.self &&
 		    node != e->config.node[owner])
-			void_tell(e, m, node, TALLY_ASK_PROMISE, c->req.seq,
+			tally_void_tell(e, m, node, TALLY_ASK_PROMISE, c->req.seq,
 				  shard, c->layout.participants, e->spare);
 	}
 	decide_check(e, m, c, shard);
@@ -256,7 +231,7 @@ void tally_promise_import(struct tally_engine *e, struct tally_coll *c)
 			 ~e->node[e->config.node[owner]].ranks;
 		for (chunk = 0; chunk < tally_layout_count(layout, shard);
 		     chunk++) {
-			bit = ledger_bit(e, shard, chunk);
+			bit = tally_ledger_bit(e, shard, chunk);
 			if (!test_bit(bit, ledger->promised))
 				continue;
 			tally_cell_move(c, tally_layout_first(layout, shard) +
@@ -308,10 +283,10 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 		}
 	}
 	if (made)
-		void_tell(e, m, node, TALLY_SAY_PROMISE, seq, shard,
+		tally_void_tell(e, m, node, TALLY_SAY_PROMISE, seq, shard,
 			  participants, e->spare);
 	if (is_void)
-		void_tell(e, m, node, TALLY_SAY_VOID, seq, shard, participants,
+		tally_void_tell(e, m, node, TALLY_SAY_VOID, seq, shard, participants,
 			  voided);
 }
 
@@ -395,43 +370,13 @@ static void said_void(struct tally_engine *e, const struct tally_hdr *hdr,
 		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
 				   e->config.shard_chunks)
 			set_bit(i, e->spare);
-		void_tell(e, m, e->config.node[from], TALLY_SAY_VOID_ACK, seq,
+		tally_void_tell(e, m, e->config.node[from], TALLY_SAY_VOID_ACK, seq,
 			  shard, tally_get64(hdr->mask), e->spare);
 		return;
 	}
 	tally_for_each_member(e, local) {
 		if (tally_get64(hdr->mask) >> local->rank & 1)
 			tally_member_stale(e, local);
-	}
-}
-
-/* The owner had no RESULT either: its ranks count again. */
-static void said_void_ack(struct tally_engine *e, const struct tally_hdr *hdr,
-			  const void *payload)
-{
-	u64 ranks = e->node[e->config.node[tally_get16(hdr->rank)]].ranks;
-	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
-	struct tally_ledger *ledger = ledger_at(e, seq);
-	bool left = false;
-	u32 rank;
-
-	if (!ledger)
-		return;
-	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
-			   e->config.shard_chunks)
-		set_bit(ledger_bit(e, shard, i), ledger->acked);
-	for (i = 0; i < e->config.shard_chunks; i++) {
-		u32 bit = ledger_bit(e, shard, i);
-
-		if (test_bit(bit, ledger->voided) &&
-		    !test_bit(bit, ledger->acked))
-			left = true;
-	}
-	if (left)
-		return;
-	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
-		if (ranks >> rank & 1 && e->peer[rank].refuse_seq == seq)
-			atomic64_and(~(1ull << rank), &e->refuse);
 	}
 }
 
@@ -460,56 +405,7 @@ void tally_decide_control(struct tally_engine *e, const struct tally_hdr *hdr,
 	case TALLY_SAY_VOID_ACK:
 		if (e->config.node[owner] ==
 		    e->config.node[tally_get16(hdr->rank)])
-			said_void_ack(e, hdr, payload);
+			tally_refuse_ack(e, hdr, payload);
 		break;
 	}
-}
-
-/* Tell one refused rank what was voided behind its node's back. */
-static void remind_rank(struct tally_engine *e, u32 rank)
-{
-	struct tally_peer *peer = &e->peer[rank];
-	u32 seq = peer->refuse_seq, shard = peer->refuse_shard, i;
-	struct tally_ledger *ledger = ledger_at(e, seq);
-	bitmap_zero(e->spare, e->config.shard_chunks);
-	for (i = 0; ledger && i < e->config.shard_chunks; i++) {
-		u32 bit = ledger_bit(e, shard, i);
-
-		if (test_bit(bit, ledger->voided) &&
-		    !test_bit(bit, ledger->acked))
-			set_bit(i, e->spare);
-	}
-	if (!ledger)
-		set_bit(0, e->spare);
-	void_tell(e, tally_local_of(e, peer->refuse_mask),
-		  e->config.node[rank], TALLY_SAY_VOID, seq, shard,
-		  peer->refuse_mask, e->spare);
-}
-
-/* Refused ranks that sent something: remind them, or take them back. */
-u64 tally_remind_run(struct tally_engine *e)
-{
-	u64 remind = atomic64_read(&e->remind), next = TALLY_NEVER;
-	u64 rejoined = atomic64_read(&e->rejoined);
-	u32 rank;
-
-	if (rejoined) {
-		atomic64_and(~rejoined, &e->rejoined);
-		atomic64_and(~rejoined, &e->refuse);
-	}
-	remind &= atomic64_read(&e->refuse);
-	for (rank = 0; remind && rank < TALLY_RANKS_MAX; rank++) {
-		struct tally_peer *peer = &e->peer[rank];
-
-		if (!(remind >> rank & 1))
-			continue;
-		if (e->now < peer->remind_at) {
-			next = min(next, peer->remind_at);
-			continue;
-		}
-		atomic64_and(~(1ull << rank), &e->remind);
-		peer->remind_at = e->now + TALLY_REMIND_NS;
-		remind_rank(e, rank);
-	}
-	return next;
 }

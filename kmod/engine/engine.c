@@ -277,7 +277,7 @@ u64 tally_engine_run(struct tally_engine *e, u64 now)
 	e->budget = TALLY_BUDGET;
 	tally_for_each_member(e, m)
 		when = min(when, member_run(e, m));
-	when = min(when, tally_remind_run(e));
+	when = min(when, tally_refuse_run(e));
 	e->ops->flush(e->host);
 	if (e->full)
 		return min(when, now + TALLY_RETRY_NS);

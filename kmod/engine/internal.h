@@ -31,6 +31,7 @@
 #define TALLY_ASK_MAX_NS	(100 * 1000 * 1000ull)
 #define TALLY_PROBE_NS		(100 * 1000 * 1000ull) /* 10 PROBEs a second */
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
+#define TALLY_REMINDERS		8
 
 /* A result cell's word: seq << 3 | state, so that an old claim cannot win. */
 enum tally_cell_state {
@@ -205,6 +206,7 @@ struct tally_member {
 struct tally_ledger {
 	bool		valid;
 	u32		seq;
+	u64		participants;
 	unsigned long	*promised;
 	unsigned long	*voided;
 	unsigned long	*acked;
@@ -214,23 +216,32 @@ struct tally_ledger {
  * struct tally_peer - a rank as this node knows it
  * @done: its latest report; of a local rank the same as member.done
  * @seen_ns: its last packet
- * @refuse_seq: its node may hold results of this seq that were voided
- * @refuse_shard: in this shard
- * @refuse_mask: of this collective's participants
- * @remind_at: when its node may be told so again
  */
 struct tally_peer {
 	u32	done;
 	u64	seen_ns;
-	u32	refuse_seq;
-	u32	refuse_shard;
-	u64	refuse_mask;
-	u64	remind_at;
 };
 
+/**
+ * struct tally_node - a node as this one knows it
+ * @ranks: that live there
+ * @rtt_ns: 0: not measured
+ * @refuse_seq: it may hold RESULTs up to this seq that were voided
+ * @refuse_left: so many times it is told so even if it is silent
+ * @remind_at: when it is told next
+ * @kept: of a voided chunk that the ledger has forgotten, these are left
+ * @served_ns: when an ASK_RESULT was last answered, and for what
+ */
 struct tally_node {
 	u64	ranks;
-	u64	rtt_ns;		/* 0: not measured */
+	u64	rtt_ns;
+	u32	refuse_seq;
+	u32	refuse_left;
+	u64	remind_at;
+	bool	kept;
+	u32	kept_seq;
+	u32	kept_shard;
+	u64	kept_mask;
 	u32	served_seq;	/* the last ASK_RESULT that was answered */
 	u32	served_shard;
 	u32	served_chunk;
@@ -374,6 +385,12 @@ static inline bool tally_op_reliable(u8 op, u32 flags)
 #define tally_for_each_member(e, m) \
 	for ((m) = (e)->member; (m) < (e)->member + (e)->members; (m)++)
 
+static inline u32 tally_ledger_bit(const struct tally_engine *e, u32 shard,
+				   u32 chunk)
+{
+	return shard * e->config.shard_chunks + chunk;
+}
+
 /* A local rank that speaks for this node among @participants. */
 static inline struct tally_member *tally_local_of(struct tally_engine *e,
 						  u64 participants)
@@ -482,7 +499,17 @@ void tally_decide_ask(struct tally_engine *e, struct tally_member *m,
 void tally_promise_import(struct tally_engine *e, struct tally_coll *c);
 void tally_decide_control(struct tally_engine *e, const struct tally_hdr *hdr,
 			  const void *payload);
-u64 tally_remind_run(struct tally_engine *e);
+void tally_void_tell(struct tally_engine *e, struct tally_member *m, u32 node,
+		     u8 say, u32 seq, u32 shard, u64 participants,
+		     const unsigned long *chunks);
+
+/* refuse.c: owners that may hold what was voided */
+void tally_refuse_owner(struct tally_engine *e, u32 owner, u32 seq, u32 shard,
+			u64 participants);
+void tally_refuse_keep(struct tally_engine *e, struct tally_ledger *ledger);
+void tally_refuse_ack(struct tally_engine *e, const struct tally_hdr *hdr,
+		      const void *payload);
+u64 tally_refuse_run(struct tally_engine *e);
 
 /* serve.c: give what others ask for */
 void tally_nack_control(struct tally_engine *e, const struct tally_hdr *hdr,

@@ -45,7 +45,8 @@ static bool contrib_refused(struct tally_engine *e, const struct tally_hdr *hdr)
 
 	if (!(atomic64_read(&e->refuse) & bit) ||
 	    tally_seq_diff(tally_get32(hdr->seq),
-			   READ_ONCE(e->peer[rank].refuse_seq)) <= 0)
+			   READ_ONCE(e->node[e->config.node[rank]].refuse_seq))
+	    <= 0)
 		return false;
 	atomic64_or(bit, hdr->flags & TALLY_F_REJOIN ? &e->rejoined :
 						       &e->remind);

@@ -145,7 +145,8 @@ static void nack_owned(struct tally_engine *e, struct tally_member *m,
 		nack_unopened(e, m, hdr);
 	if (!o->valid || o->seq != seq ||
 	    tally_seq_diff(seq, m->base - e->window) < 0) {
-		if (tally_seq_diff(seq, m->base) >= 0)
+		if (tally_seq_diff(seq, m->base) >= 0 &&
+		    tally_seq_diff(seq, m->base) < (s32)e->window)
 			busy_send(e, m, node, hdr, TALLY_SAY_OPEN,
 				  1ull << m->rank);
 		else

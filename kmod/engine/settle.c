@@ -174,7 +174,7 @@ u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
 	if (e->by_rank[owner]) {
 		o = tally_owned_at(e, e->by_rank[owner], c->req.seq);
 		return o->valid && o->seq == c->req.seq ?
-			tally_owned_waits(e, o) : 0;
+			tally_owned_waits(e, o) | 1ull << owner : 1ull << owner;
 	}
 	if (ask->waits_for)
 		return ask->waits_for;

@@ -75,7 +75,6 @@ void sim_scenario_random(struct sim *sim, const char *kind)
 		return;
 	if (!strcmp(kind, "mixed")) {
 		s->reliable_ppm = 400000;
-		s->mixed = true;
 		return;
 	}
 	/* A reliable collective does not survive a member's death. */

@@ -174,7 +174,6 @@ struct sim_scenario {
 	u32			crashes;	/* nodes that die */
 	u32			partitions;	/* one direction of one pair, a while */
 	u32			deaf;		/* nodes that cannot send, a while */
-	bool			mixed;		/* bounded and reliable */
 	bool			keyed;
 	u32			caps;		/* most leaves of a member, log2 */
 	u32			seq;		/* first seq; near the wrap at times */
