@@ -425,6 +425,19 @@ void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 	e->again |= e->members > 1;
 }
 
+/* Of a shard that closed already, chunks that nothing came for are VOID. */
+static void owned_complete(struct tally_engine *e, struct tally_member *m,
+			   struct tally_owned *o, u32 count)
+{
+	u32 i;
+
+	o->count = count;
+	if (o->shard.state != TALLY_SLOT_CLOSED || o->abort_say)
+		return;
+	for (i = 0; i < count; i++)
+		owned_close(e, m, o, i, true);
+}
+
 /* A local submit tells how many chunks our shard has, or that we have none. */
 void tally_owned_count(struct tally_engine *e, struct tally_member *m,
 		       struct tally_coll *c)
@@ -442,5 +455,5 @@ void tally_owned_count(struct tally_engine *e, struct tally_member *m,
 	if (!count)
 		m->skip[seq & (e->ring - 1)] = tally_live(seq);
 	else if (o->valid && o->seq == seq)
-		o->count = count;
+		owned_complete(e, m, o, count);
 }

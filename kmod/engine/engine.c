@@ -291,6 +291,9 @@ static void abort_control(struct tally_engine *e, const struct tally_hdr *hdr)
 	u64 mask = tally_get64(hdr->mask) & e->config.members;
 	struct tally_member *m;
 
+	/* It may disagree because it holds what we voided. */
+	if (atomic64_read(&e->refuse) >> rank & 1)
+		return;
 	tally_for_each_member(e, m) {
 		struct tally_coll *c = tally_coll_active(e, m, seq);
 		bool reliable;

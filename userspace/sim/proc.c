@@ -365,8 +365,12 @@ static void complete(struct sim_proc *p, const struct tally_completion *done)
 	}
 	if (p->state == PROC_REJOIN)
 		return;
-	if (done->status == -ESTALE || (done->status && !reliable &&
-					done->status != -EBADMSG)) {
+	/* It went another way than the others: start again from their state. */
+	if (done->status == -EBADMSG) {
+		sim_proc_kill(p, SIM_MS);
+		return;
+	}
+	if (done->status == -ESTALE || (done->status && !reliable)) {
 		if (p->rejoiner)
 			p->rejoiner = false;
 		p->state = PROC_REJOIN;
