@@ -19,9 +19,7 @@ $(cli-test-bin): %: %.o $(cli-test-obj) $(B)/userspace/cli/san/libcli.a
 
 tests-native += $(cli-test-bin) selftests/cli/completion.sh \
 	selftests/cli/man.sh selftests/cli/paths.sh
-ifneq ($(wildcard userspace/cli/xdp.c),)
 tests-guest += selftests/cli/guest.t
-endif
 
 # Run by the scripts.
 selftests/cli/paths.sh: $(cli-test-dir)/transcript

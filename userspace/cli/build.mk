@@ -30,9 +30,7 @@ $(cli-dir)/san/libcli.a: $(cli-san-obj)
 $(cli-dir)/tally: $(cli-obj)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) -lxdp -lbpf
 
-ifneq ($(filter xdp,$(cli-names)),)
 programs += $(cli-dir)/tally
-endif
 
 PREFIX ?= /usr/local
 install-cli: $(cli-dir)/tally
