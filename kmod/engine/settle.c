@@ -132,10 +132,11 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 	if (!shard_missing(e, c, shard))
 		return TALLY_NEVER;
 
-	if (!ask->since) {
+	if (!ask->since)
 		ask->since = e->now;
+	/* An owner's BUSY may have come before anything was asked. */
+	if (!ask->wait_ns)
 		ask->wait_ns = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
-	}
 	if (node != e->config.self)
 		ask_node(e, m, c, shard, node);
 	if (e->now - ask->since >= settle_ns(e, m, c, node))
