@@ -209,14 +209,16 @@ void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 			c->ask[shard].waits_for = tally_get64(hdr->mask) &
 						  c->layout.participants;
 		} else if (hdr->incast == TALLY_SAY_GONE) {
-			/* The owner forgot: the others may hold it still. */
-			if (node == e->config.node[owner]) {
-				c->ask[shard].at = e->now;
-				c->ask[shard].since = 1;
-			} else {
+			/*
+			 * The owner forgot: the others may hold it still.
+			 * Once: every ask brings such an answer.
+			 */
+			if (node != e->config.node[owner])
 				tally_coll_fail(e, m, c, -ESTALE,
 						1ull << owner);
-			}
+			else if (c->ask[shard].since != 1)
+				c->ask[shard].at = e->now;
+			c->ask[shard].since = 1;
 		}
 	}
 }
