@@ -589,7 +589,7 @@ struct tally_state_report {
  * struct tally_state_opts - a transfer of state
  * @size: of this structure
  * @flags: none yet, zero
- * @bound_us: of the vote; 0: the group's
+ * @bound_us: of the vote; 0: four times the group's
  * @timeout_us: of each collective, and of the wait for a broadcast; 0: the
  *	group's
  */

@@ -72,15 +72,33 @@ static void host_leave(struct host *h)
 	h->t = NULL;
 }
 
-static int setup(void **state)
+/* A group that nobody has used. */
+static int group_make(struct host *h)
 {
 	struct abi_group group = {
 		.id = GROUP, .payload = 1408, .gid = -1,
 		.max_bytes = 64 * 1024, .bound_us = BOUND_US,
 		.timeout_us = 4 * BOUND_US,
 	};
-	char name[16], address[32];
-	uint32_t i, rank;
+	char address[32];
+	uint32_t rank;
+
+	/* A test that failed may have left it. */
+	group_do(&h->nl, TALLY_CMD_GROUP_DEL, GROUP);
+	if (group_add(&h->nl, &group))
+		return -1;
+	for (rank = 0; rank < HOSTS; rank++) {
+		host_address(address, rank + 1, false);
+		if (member_add(&h->nl, GROUP, rank, address, 0))
+			return -1;
+	}
+	return group_do(&h->nl, TALLY_CMD_GROUP_UP, GROUP);
+}
+
+static int setup(void **state)
+{
+	char name[16];
+	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < HOSTS; i++) {
@@ -89,18 +107,7 @@ static int setup(void **state)
 		memset(h, 0, sizeof(*h));
 		h->rank = i;
 		host_name(name, i + 1);
-		if (netns_enter(name) || nl_open(&h->nl))
-			return -1;
-		/* A test that failed may have left it. */
-		group_do(&h->nl, TALLY_CMD_GROUP_DEL, GROUP);
-		if (group_add(&h->nl, &group))
-			return -1;
-		for (rank = 0; rank < HOSTS; rank++) {
-			host_address(address, rank + 1, false);
-			if (member_add(&h->nl, GROUP, rank, address, 0))
-				return -1;
-		}
-		if (group_do(&h->nl, TALLY_CMD_GROUP_UP, GROUP) ||
+		if (netns_enter(name) || nl_open(&h->nl) || group_make(h) ||
 		    host_join(h))
 			return -1;
 	}
@@ -132,22 +139,26 @@ static void *barrier_first(void *arg)
 /* @work in all hosts at once. */
 static void run(void *(*work)(void *arg))
 {
+	int failed = 0;
 	uint32_t i;
 
 	for (i = 0; i < HOSTS; i++)
 		pthread_create(&hosts[i].thread, NULL, work, &hosts[i]);
 	for (i = 0; i < HOSTS; i++)
 		pthread_join(hosts[i].thread, NULL);
-	for (i = 0; i < HOSTS; i++) {
+	for (i = 0; i < HOSTS; i++)
+		failed |= hosts[i].err;
+	for (i = 0; failed && i < HOSTS; i++) {
 		char text[256];
 
-		if (!hosts[i].err && !hosts[i].wrong)
-			continue;
 		tally_report_format(&hosts[i].report, NULL, text,
 				    sizeof(text));
-		print_message("# host %u: error %d, %u wrong: %s\n", i,
-			      hosts[i].err, hosts[i].wrong,
-			      hosts[i].report.size ? text : "no report");
+		print_message("# host %u: error %d, %u wrong: %s; state of %llx for %llx at %u\n",
+			      i, hosts[i].err, hosts[i].wrong,
+			      hosts[i].report.size ? text : "no report",
+			      (unsigned long long)hosts[i].state.answered,
+			      (unsigned long long)hosts[i].state.participants,
+			      hosts[i].state.seq);
 	}
 	for (i = 0; i < HOSTS; i++)
 		assert_int_equal(hosts[i].err, 0);
@@ -352,6 +363,7 @@ static void *come_back(void *arg)
 		}
 	}
 	o.bound_us = 0;
+	o.flags = TALLY_CALL_RELIABLE;
 	if (!h->err)
 		h->err = tally_all_reduce(h->m, out[0], in[h->rank], STEP, &o,
 					  &h->report);
@@ -436,6 +448,8 @@ static void device__manual_example(void **state)
 	run(barrier_first);
 	for (i = 0; i < HOSTS; i++)
 		host_leave(&hosts[i]);
+	for (i = 0; i < HOSTS; i++)
+		assert_int_equal(group_make(&hosts[i]), 0);
 	for (i = 0; i < HOSTS; i++) {
 		host_name(name, i + 1);
 		snprintf(command, sizeof(command),

@@ -58,9 +58,14 @@ uint32_t codec_key(uint64_t seed, uint32_t seq, uint32_t chunk)
 	return (uint32_t)(z >> 32);
 }
 
-static float pow2(int e)
+/* 2^@e for any exponent that the lanes may have. */
+static double pow2(int e)
 {
-	return (float)ldexp(1, e);
+	uint64_t bits = (uint64_t)(e + 1023) << 52;
+	double x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x;
 }
 
 /* Largest float that is at most 2^(@value_bits - 1) - 1. */
@@ -68,7 +73,7 @@ static float limit_of(int value_bits)
 {
 	if (value_bits <= 25)
 		return (float)((1u << (value_bits - 1)) - 1);
-	return pow2(value_bits - 1) - pow2(value_bits - 25);
+	return (float)(pow2(value_bits - 1) - pow2(value_bits - 25));
 }
 
 /*
@@ -146,10 +151,6 @@ void codec_encode(const struct codec_block *how, int floor, uint32_t key,
 
 	out->flags = peak >= CODEC_INF ? TALLY_F_NONFINITE : 0;
 	if (!peak || out->flags) {
-		/*
-		 * A peak of zero may hide a carry that values cancelled to the
-		 * last bit: then nothing is left of either.
-		 */
 		no_words(out, carry, residual, count, !!out->flags);
 		return;
 	}
@@ -162,8 +163,8 @@ void codec_encode(const struct codec_block *how, int floor, uint32_t key,
 	args.scale = how->scale;
 	args.carry = carry;
 	args.residual = residual;
-	args.inv = pow2(-e);
-	args.step = pow2(e);
+	args.inv = (float)pow2(-e);
+	args.step = (float)pow2(e);
 	args.limit = limit_of(how->value_bits);
 	args.bias = out->bias;
 	args.err_mask = peak < PEAK_SAFE ? ~0u : 0;
@@ -214,7 +215,7 @@ uint32_t codec_decode(uint32_t lane, uint32_t dtype, uint32_t reduce,
 		fill(dtype, out, count, block->flags & TALLY_F_NONFINITE);
 		return UINT32_MAX;
 	}
-	factor = ldexp(1, block->exponent);
+	factor = pow2(block->exponent);
 	if (reduce == TALLY_MEAN)
 		factor /= block->weight;
 	done = ops->decode(lane, dtype, lanes, count, block->bias, factor, out,
@@ -239,7 +240,7 @@ void codec_return(uint32_t lane, const void *lanes,
 
 	if (!block->words)
 		return;
-	step = ldexp(1, block->exponent);
+	step = pow2(block->exponent);
 	for (; count--; p += bytes, residual++) {
 		for (u = 0, i = 0; i < bytes; i++)
 			u |= (uint32_t)p[i] << 8 * i;

@@ -74,9 +74,9 @@ static int vote(struct tally_member *m, const struct tally_state_opts *o,
 	const struct tally_attach *geo = &m->link.geo;
 	struct tally_call_opts opts = TALLY_OPTS(tally_call_opts,
 		.dtype = TALLY_DTYPE_U64,
-		.bound_us = o->bound_us,
 		.timeout_us = o->timeout_us);
 	struct tally_report report = { .size = sizeof(report) };
+	uint64_t bound = o->bound_us;
 	size_t words = (size_t)geo->out_cell_words *
 		       (tally_mask_count(geo->out_members) - 1) + 1;
 	uint64_t *ballot = calloc(words, sizeof(*ballot));
@@ -84,6 +84,11 @@ static int vote(struct tally_member *m, const struct tally_state_opts *o,
 
 	if (!ballot)
 		return -ENOMEM;
+	/* Who is late for the vote misses more than one sum. */
+	if (!bound)
+		bound = 4ull * geo->out_bound_us;
+	opts.bound_us = bound < TALLY_TIME_MAX_US ? (uint32_t)bound :
+						    TALLY_TIME_MAX_US;
 	ballot[0] = 1ull << geo->rank;
 	err = tally_all_reduce(m, ballot, ballot, words, &opts, &report);
 	*value = ballot[0];
