@@ -2,7 +2,7 @@
 /*
  * tally_seeds - run the engine under many seeds, print TAP.
  *
- *   tally_seeds [-v] [-k KIND] [-n SEEDS] [-s FIRST]
+ *   tally_seeds [-v] [-k KIND]... [-n SEEDS] [-s FIRST]
  */
 #include <getopt.h>
 
@@ -65,9 +65,9 @@ static bool run_kind(const char *kind, u64 first, u64 n, bool verbose)
 
 int main(int argc, char **argv)
 {
-	const char *only = NULL;
-	u64 first = 1, n = 300;
+	bool wanted[ARRAY_SIZE(kinds)] = {}, any = false;
 	bool verbose = false, good, all = true;
+	u64 first = 1, n = 300;
 	u32 i, k = 0;
 	int c;
 
@@ -77,7 +77,15 @@ int main(int argc, char **argv)
 			verbose = true;
 			break;
 		case 'k':
-			only = optarg;
+			for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+				if (!strcmp(optarg, kinds[i]))
+					any = wanted[i] = true;
+			}
+			if (!any) {
+				fprintf(stderr, "%s: no kind '%s'\n", argv[0],
+					optarg);
+				return 2;
+			}
 			break;
 		case 'n':
 			n = strtoull(optarg, NULL, 0);
@@ -86,13 +94,13 @@ int main(int argc, char **argv)
 			first = strtoull(optarg, NULL, 0);
 			break;
 		default:
-			fprintf(stderr, "usage: %s [-v] [-k KIND] [-n SEEDS] [-s FIRST]\n",
+			fprintf(stderr, "usage: %s [-v] [-k KIND]... [-n SEEDS] [-s FIRST]\n",
 				argv[0]);
 			return 2;
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (only && strcmp(only, kinds[i]))
+		if (any && !wanted[i])
 			continue;
 		good = run_kind(kinds[i], first, n, verbose);
 		printf("%sok %u - invariants hold, %s\n", good ? "" : "not ",
