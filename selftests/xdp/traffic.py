@@ -122,6 +122,7 @@ def one(a, b, mode, mtu):
     what = f"{mode}, MTU {mtu}"
     p = b.tally("xdp", "attach", "eth0", mode, check=False)
     tap.result(not p.returncode, f"{what}: attach", p.stderr)
+    b.map = None
     if p.returncode:
         return
     send_frames(a, b, what, list(netns.frames()))
