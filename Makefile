@@ -13,6 +13,7 @@
 #   tests-native    TAP programs that run here
 #   tests-guest     TAP programs that run in the guest, with tally.ko loaded
 #   tests-debug     those of them that make sense on a debug kernel
+#   tests-vm        TAP programs that start guests of their own
 
 B := build
 CC ?= gcc
@@ -31,11 +32,14 @@ programs :=
 tests-native :=
 tests-guest :=
 tests-debug :=
+tests-vm := selftests/vm/selftest.t
 
 all:
 
 include $(sort $(wildcard bpf/build.mk userspace/*/build.mk \
 	selftests/*/build.mk kmod/build.mk))
+
+include selftests/check.mk
 
 all: $(programs)
 

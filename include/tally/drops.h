@@ -42,6 +42,7 @@ enum tally_drop {
 	TALLY_DROPS(__TALLY_DROP_ENUM)
 	__TALLY_DROP_END,
 };
+
 #undef __TALLY_DROP_ENUM
 
 #endif

@@ -417,9 +417,11 @@ static inline void tally_shift_slot(__le64 *payload, __u32 n,
 {
 	__u32 i;
 
-	for (i = 0; i < n && i < TALLY_WORDS_MAX; i++)
-		payload[i] = tally_put_le64(tally_shift_lanes(shift,
-			tally_get_le64(payload[i])));
+	for (i = 0; i < n && i < TALLY_WORDS_MAX; i++) {
+		__u64 word = tally_get_le64(payload[i]);
+
+		payload[i] = tally_put_le64(tally_shift_lanes(shift, word));
+	}
 }
 
 /**

@@ -337,6 +337,7 @@ enum {
 	TALLY_A_EVENT,		/* nest of TALLY_A_EVENT_* */
 	__TALLY_A_END,
 };
+
 #define TALLY_A_MAX		(__TALLY_A_END - 1)
 
 enum {
@@ -360,6 +361,7 @@ enum {
 	TALLY_A_GROUP_BYTES,		/* u64, memory of the group, reported */
 	__TALLY_A_GROUP_END,
 };
+
 #define TALLY_A_GROUP_MAX	(__TALLY_A_GROUP_END - 1)
 
 enum {
@@ -376,6 +378,7 @@ enum {
 	TALLY_A_MEMBER_SEEN_MS,		/* u32, since its last packet, reported */
 	__TALLY_A_MEMBER_END,
 };
+
 #define TALLY_A_MEMBER_MAX	(__TALLY_A_MEMBER_END - 1)
 
 enum {
@@ -386,6 +389,7 @@ enum {
 	TALLY_A_STATS_PAD,
 	__TALLY_A_STATS_END,
 };
+
 #define TALLY_A_STATS_MAX	(__TALLY_A_STATS_END - 1)
 
 /* Counters of a group, in the order of TALLY_A_STATS_COUNTS; 1 is the first. */
@@ -419,6 +423,7 @@ enum tally_count {
 	TALLY_COUNTS(__TALLY_COUNT_ENUM)
 	__TALLY_COUNT_END,
 };
+
 #undef __TALLY_COUNT_ENUM
 
 enum {
@@ -431,6 +436,7 @@ enum {
 	TALLY_A_EVENT_PAD,
 	__TALLY_A_EVENT_END,
 };
+
 #define TALLY_A_EVENT_MAX	(__TALLY_A_EVENT_END - 1)
 
 enum tally_event_kind {

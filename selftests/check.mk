@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make check: all tests, natively and in guests.  Every test prints TAP and
+# runs under prove, which says how many there were and fails if any did.
+
+PROVE := prove --merge --timer
+GUEST_TIMEOUT ?= 1500
+DEBUG_TIMEOUT ?= 1500
+KERNEL_DEBUG := $(B)/kernel-debug
+
+# A ready-made debugging kernel is used where there is one.
+debug-ready := $(or $(KERNEL),$(wildcard ../shared/kernel-debug/*.tar.zst),\
+		 $(wildcard $(KERNEL_DEBUG)/Makefile))
+
+check: check-setup
+	+$(MAKE) --no-print-directory check-native
+	+$(MAKE) --no-print-directory check-guest
+ifneq ($(debug-ready),)
+	+$(MAKE) --no-print-directory check-debug
+else
+	@echo "check: no debugging kernel: make debug-kernel builds one"
+endif
+
+check-setup:
+	@selftests/deps.sh build check
+	@selftests/vm/fetch.sh kernel source data
+
+check-native: $(programs) $(tests-native)
+	$(PROVE) -j 2 --exec '' $(tests-native)
+
+# One guest for all: it boots in seconds, but not in none.
+check-guest: $(programs) $(tests-guest) modules
+	selftests/vm/run.sh --name check-guest --timeout $(GUEST_TIMEOUT) \
+		--module $(B)/kmod/tally.ko -- \
+		$(PROVE) --exec '' $(tests-guest)
+	$(PROVE) --exec '' $(tests-vm)
+
+# The module's tests on a kernel with KASAN, lockdep, kmemleak and the like.
+check-debug: KERNEL_DIR = $(or $(KERNEL),$(KERNEL_DEBUG))
+check-debug: $(programs) $(tests-debug)
+	@[ -n "$(KERNEL)" ] || selftests/vm/unpack-debug.sh
+	+$(MAKE) --no-print-directory modules KERNEL=$(KERNEL_DIR)
+	KERNEL=$(KERNEL_DIR) selftests/vm/run.sh --name check-debug \
+		--timeout $(DEBUG_TIMEOUT) \
+		--module $(B)/kmod-$(notdir $(abspath $(KERNEL_DIR)))/tally.ko \
+		-- $(PROVE) --exec '' $(tests-debug)
+
+debug-kernel:
+	selftests/vm/debug-kernel.sh
+
+.PHONY: check check-setup check-native check-guest check-debug debug-kernel
