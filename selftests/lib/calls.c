@@ -374,6 +374,64 @@ static void call__exponents_stick(void **state)
 	world_close(&w);
 }
 
+/* Of the sanitizer's run-time library; compilers come without its header. */
+int __sanitizer_install_malloc_and_free_hooks(
+	void (*on_malloc)(const volatile void *p, size_t bytes),
+	void (*on_free)(const volatile void *p));
+
+static unsigned int allocations;
+
+static void note_malloc(const volatile void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+	allocations++;
+}
+
+static void note_free(const volatile void *p)
+{
+	(void)p;
+}
+
+/* Steps after the first one take no memory, the carry's part neither. */
+static void call__posts_without_memory(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+					      .lane = TALLY_LANE_I8);
+	struct tally_carry *carry[2];
+	struct calls calls;
+	struct world w;
+	uint32_t i, step;
+
+	(void)state;
+	fill_gradients(12, 1);
+	world_open(&w, 2, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (i = 0; i < 2; i++) {
+		tally_carry_create(COUNT, &carry[i]);
+		o.carry = carry[i];
+		tally_all_reduce_init(calls.c[i], in[i], out[i], COUNT, &o);
+	}
+	assert_true(__sanitizer_install_malloc_and_free_hooks(note_malloc,
+							      note_free) > 0);
+	free(malloc(w.n));
+	assert_int_equal(allocations, 1);
+	for (step = 0; step < 5; step++) {
+		allocations = 0;
+		for (i = 0; i < 2; i++)
+			assert_int_equal(tally_post(calls.c[i]), 0);
+		calls_finish(&w, &calls, 0);
+		for (i = 0; i < 2; i++)
+			assert_int_equal(tally_carry_commit(carry[i]), 0);
+		/* At first, chunks begin in new places. */
+		if (step)
+			assert_int_equal(allocations, 0);
+	}
+	world_close(&w);
+	for (i = 0; i < 2; i++)
+		tally_carry_destroy(carry[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest calls[] = {
@@ -383,6 +441,7 @@ int main(void)
 		cmocka_unit_test(call__error_keeps_step),
 		cmocka_unit_test(call__cancel),
 		cmocka_unit_test(member__detach_under_way),
+		cmocka_unit_test(call__posts_without_memory),
 		cmocka_unit_test(init__bad_arguments),
 		cmocka_unit_test(init__empty),
 		cmocka_unit_test(call__exponents_stick),

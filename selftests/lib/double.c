@@ -22,6 +22,7 @@ struct fake_group *fake_group_create(uint32_t ranks, uint32_t window,
 	g->window = window;
 	g->cells = ranks * shard_chunks;
 	g->cell_bytes = sizeof(struct tally_hdr) + 8 * cell_words;
+	g->scratch = calloc(1, g->cell_bytes);
 	g->timeout_us = 2000000;
 	g->rule.members = ranks == 64 ? ~0ull : (1ull << ranks) - 1;
 	g->rule.local = g->rule.members;
@@ -47,6 +48,7 @@ void fake_group_destroy(struct fake_group *g)
 {
 	pthread_cond_destroy(&g->cond);
 	pthread_mutex_destroy(&g->lock);
+	free(g->scratch);
 	free(g);
 }
 
@@ -219,7 +221,7 @@ static void finish(struct fake_group *g, struct fake_member *m, uint32_t seq,
 static void resolve(struct fake_group *g, const struct tally_submit *s)
 {
 	struct tally_completion c[TALLY_RANKS_MAX];
-	struct tally_hdr *cell = calloc(1, g->cell_bytes);
+	struct tally_hdr *cell = g->scratch;
 	struct tally_layout layout;
 	uint32_t i, j, rank, shard, at, aligned = 0;
 	bool receipt;
@@ -265,7 +267,6 @@ static void resolve(struct fake_group *g, const struct tally_submit *s)
 			c[rank].status = err;
 		finish(g, &g->member[rank], s->seq, &c[rank]);
 	}
-	free(cell);
 }
 
 static void try_resolve(struct fake_group *g, const struct tally_submit *s)

@@ -71,6 +71,7 @@ struct fake_group {
 	uint32_t		cells;
 	uint32_t		cell_bytes;
 	uint32_t		timeout_us;
+	void			*scratch;
 	pthread_mutex_t		lock;
 	pthread_cond_t		cond;
 	struct fake_member	member[TALLY_RANKS_MAX];
