@@ -191,15 +191,16 @@ def slots(w, m):
     kept(w, "whole chunks and one of a word", [
         (1, m.contrib(1, chunk=1, n=WORDS)),
         (2, m.contrib(2, chunk=1, n=WORDS)), (1, m.contrib(1, chunk=2, n=1))])
+    dropped(w, "ahead", [(1, m.contrib(1, seq=4)),
+                         (1, m.contrib(1, seq=1 << 30))])
+    dropped(w, "stale", [(1, m.contrib(1, seq=0xffffffff))])
+    kept(w, "a later collective in the window", [(1, m.contrib(1, seq=3))])
+    # This one aborts its collective: the window moves on.
     dropped(w, "mismatch", [
         (2, m.contrib(2, chunk=2, n=1, shape=5)),
         (2, m.contrib(2, chunk=2, n=2)),
         (2, m.contrib(2, chunk=2, n=1, mask=0b0111)),
         (2, m.contrib(2, chunk=3, lane=I16, n=1, shape=0xc0ffee01))])
-    dropped(w, "ahead", [(1, m.contrib(1, seq=4)),
-                         (1, m.contrib(1, seq=1 << 30))])
-    dropped(w, "stale", [(1, m.contrib(1, seq=0xffffffff))])
-    kept(w, "a later collective in the window", [(1, m.contrib(1, seq=3))])
     expect(w, "the first is in time, whatever the bound",
            [(1, m.contrib(1, seq=1, flags=0, time=time_pack(1000)))],
            {"xdp_contrib": 1, "closes_partial": 1}, {TAKEN: 1})

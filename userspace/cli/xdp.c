@@ -320,11 +320,15 @@ static int try(const struct xdp_status *status, enum xdp_mode mode, bool frags,
 	opts.prog_name = frags ? "tally_frags" : "tally_host";
 	prog = xdp_program__create(&opts);
 	err = libxdp_get_error(prog);
+	/* libbpf tells libxdp of the section's name after loading only. */
+	if (!err && frags)
+		err = xdp_program__set_xdp_frags_support(prog, true);
 	if (!err) {
 		err = xdp_program__attach(prog, status->ifindex,
 					  to_libxdp(mode), 0);
-		xdp_program__close(prog);
 	}
+	if (!libxdp_get_error(prog))
+		xdp_program__close(prog);
 	tally_host__destroy(skel);
 	return err;
 }
