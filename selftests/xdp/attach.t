@@ -28,10 +28,11 @@ failed=0
 near=txa$$
 far=txb$$
 
+# shellcheck disable=SC2317 # called by trap
 cleanup()
 {
-	ip netns del $near 2>/dev/null
-	ip netns del $far 2>/dev/null
+	ip netns del "$near" 2>/dev/null
+	ip netns del "$far" 2>/dev/null
 	rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -126,7 +127,7 @@ in_near bpftool map dump name verdicts >"$dir/out" 2>"$dir/err" &&
 result $? "bpftool shows the counters by name"
 works "detach" detach v0
 status "it is gone" 'mode="none"'
-[ -z "$(in_near ip -j link show v0 | grep -o '"xdp"')" ]
+! in_near ip -j link show v0 | grep -q '"xdp"'
 result $? "the device carries no program"
 
 works "attach in generic mode" attach v0 generic
@@ -174,6 +175,14 @@ if ! in_near xdp-loader status v0 2>/dev/null | grep -q xdp_dispatcher; then
 	echo "1..$n"
 	exit $failed
 fi
+
+# Below `ip netns exec` the dispatcher's pins are out of sight.
+for verb in status attach detach; do
+	ip netns exec $near "$tally" xdp $verb v0 >"$dir/out" 2>"$dir/err"
+	[ $? -eq 1 ] && grep -q "no BPF file system.*nsenter" "$dir/err"
+	result $? "$verb without the BPF file system: refused, with the remedy"
+done
+status "nothing has changed" 'program="tally_host"' 'mode="native"'
 
 in_near xdp-loader load -m native v0 "$filter" >"$dir/out" 2>"$dir/err"
 result $? "another program joins"

@@ -244,6 +244,19 @@ static void describe(struct xdp_status *status, const struct xdp_program *prog,
 	read_counters(fd, &status->counters);
 }
 
+static int check_bpffs(char why[XDP_WHY_MAX])
+{
+	const char *path = getenv(XDP_BPFFS_ENVVAR);
+	struct statfs fs;
+
+	if (!path)
+		path = BPFFS;
+	if (!statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC)
+		return 0;
+	return say(why, -ENOENT, "no BPF file system at %s; mount -t bpf bpf %s (not below 'ip netns exec', whose mounts end with it: use nsenter --net=/run/netns/NAME)",
+		   path, path);
+}
+
 /*
  * What is on @dev.  Return: 0 with *@mp NULL or to be closed; -errno with @why.
  */
@@ -276,6 +289,14 @@ static int look(const char *dev, struct xdp_status *status,
 	status->mode = from_libxdp(xdp_multiprog__attach_mode(*mp));
 	if (xdp_multiprog__is_legacy(*mp)) {
 		prog = xdp_multiprog__main_prog(*mp);
+		/* A dispatcher whose programs are pinned elsewhere. */
+		if (prog && !strcmp(xdp_program__name(prog), "xdp_dispatcher"))
+			err = check_bpffs(why);
+		if (err) {
+			xdp_multiprog__close(*mp);
+			*mp = NULL;
+			return err;
+		}
 		if (prog)
 			describe(status, prog, false);
 		status->frags = !strcmp(status->name, "tally_frags");
@@ -285,19 +306,6 @@ static int look(const char *dev, struct xdp_status *status,
 		describe(status, prog, true);
 	status->frags = status->id && xdp_multiprog__xdp_frags_support(*mp);
 	return 0;
-}
-
-static int check_bpffs(char why[XDP_WHY_MAX])
-{
-	const char *path = getenv(XDP_BPFFS_ENVVAR);
-	struct statfs fs;
-
-	if (!path)
-		path = BPFFS;
-	if (!statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC)
-		return 0;
-	return say(why, -ENOENT, "no BPF file system at %s; mount -t bpf bpf %s (not below 'ip netns exec', whose mounts end with it: use nsenter --net=/run/netns/NAME)",
-		   path, path);
 }
 
 /* Attach one of the two programs in one mode. */
