@@ -197,8 +197,9 @@ struct tally_block {
  * @scale: multiplies each value; 0 stands for 1
  * @carry: added to each scaled value; may be NULL
  * @residual: receives what rounding and clipping lost; may be NULL, may be
- *	@carry.  Exact but for the last bit where @carry is given, and for
- *	2^(exponent - 25) with TALLY_ENCODE_STOCHASTIC
+ *	@carry.  Exact but for its last bit where @carry is given (the last bit
+ *	of the sum, if a value is 2^126 or more), and for 2^(exponent - 25) with
+ *	TALLY_ENCODE_STOCHASTIC
  *
  * Carry and residual are f32, one for each value.
  */
@@ -520,7 +521,7 @@ int tally_test(struct tally_call *call);
 /*
  * Get on until the call has ended or @timeout_us have passed: then -ETIME, and
  * the call goes on.  TALLY_WAIT_END: wait as long as the call's timeouts allow
- * it to take, and a second; should it not have ended then (-ETIME), the
+ * it to take, and two seconds; should it not have ended then (-ETIME), the
  * transport is at fault.  Otherwise as tally_test().
  */
 int tally_wait(struct tally_call *call, uint32_t timeout_us);

@@ -36,7 +36,8 @@ static float value(enum kind kind, uint64_t *rng)
 	case DENORMAL:
 		return float_from(r & 0x807fffff);
 	case HUGE_MAGNITUDE:
-		return float_from((r & 0x80ffffff) | 0x7e000000);
+		return float_from((r & 0x807fffff) + 0x7e000000 +
+				  (r % 3 << 23));
 	case TIES:
 		return (float)((int)(r % 513) - 256) / 2;
 	case SPARSE:
@@ -256,10 +257,10 @@ static void codec__carry_is_exact(void **state)
 {
 	static float in[COUNT], carry[COUNT], residual[COUNT];
 	static uint64_t lanes[COUNT];
+	int round, overflows = 0;
 	struct tally_block block;
 	uint64_t rng = 4;
 	codec_env env;
-	int round;
 	size_t i;
 
 	(void)state;
@@ -271,27 +272,38 @@ static void codec__carry_is_exact(void **state)
 		how.dtype = TALLY_DTYPE_F32;
 		how.stochastic = 0;
 		how.scale = 1;
-		if (kind == BITS || kind == HUGE_MAGNITUDE)
+		if (kind == BITS)
 			kind = GRADIENT;
 		fill_values(in, TALLY_DTYPE_F32, kind, COUNT, &rng);
 		fill_values(carry, TALLY_DTYPE_F32, kind, COUNT, &rng);
+		/* Of huge ones only some sums are finite. */
+		for (i = 0; kind == HUGE_MAGNITUDE && i < COUNT; i++)
+			if (!isfinite(in[i] + carry[i]))
+				carry[i] = round % 4 ? carry[i] : -carry[i];
 		env = codec_enter();
 		codec_encode(&how, TALLY_EXP_NONE, 0, in, carry, residual,
 			     COUNT, lanes, &block);
 		codec_leave(&env);
+		if (block.flags) {	/* huge ones whose sum overflows */
+			overflows++;
+			continue;
+		}
 		unit = ldexp(1, block.exponent);
 		for (i = 0; i < COUNT; i++) {
 			double q = (double)(lane_at(how.lane, lanes, i) -
 					    block.bias);
 			double left = (double)in[i] + carry[i] - q * unit;
+			double whole = kind == HUGE_MAGNITUDE ?
+				       (double)in[i] + carry[i] : left;
 
-			/* One rounding of what is left, to f32. */
+			/* One rounding to f32: of what is left. */
 			assert_true(fabs(left - residual[i]) <=
-				    fabs(left) * 0x1p-24 + 0x1p-150);
+				    fabs(whole) * 0x1p-24 + 0x1p-150);
 			assert_true(fabs(left) <= unit +
 				    fabs(in[i] + carry[i]) * 0x1p-24);
 		}
 	}
+	assert_true(overflows > 0 && overflows < ROUNDS);
 }
 
 static void codec__values_come_back(void **state)
@@ -388,6 +400,30 @@ static void codec__nonfinite_and_zero(void **state)
 	assert_int_equal(tally_decode_block(&d, lanes, &block, out, 50), 0);
 	for (i = 0; i < 50; i++)
 		assert_int_equal(bits_from(out[i]), 0);
+}
+
+/* The one carry whose addition has no exact error: it must not become NaN. */
+static void codec__largest_carry(void **state)
+{
+	struct tally_encode_opts e = TALLY_OPTS(tally_encode_opts,
+		.lane = TALLY_LANE_I32, .dtype = TALLY_DTYPE_F32,
+		.value_bits = 30);
+	float in[40], carry[40], residual[40];
+	struct tally_block block;
+	uint64_t lanes[20];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		carry[i] = i % 2 ? 0x1.fffffep127f : -0x1.fffffep127f;
+		in[i] = i % 2 ? -0x1.8p104f : 0x1.8p104f;
+	}
+	e.carry = carry;
+	e.residual = residual;
+	assert_int_equal(tally_encode_block(&e, in, 40, lanes, &block), 0);
+	assert_int_equal(block.flags, 0);
+	for (i = 0; i < 40; i++)
+		assert_true(fabs((double)residual[i]) <= 0x1p104);
 }
 
 static void codec__sticky_exponent(void **state)
@@ -530,6 +566,7 @@ int main(void)
 		cmocka_unit_test(codec__carry_is_exact),
 		cmocka_unit_test(codec__values_come_back),
 		cmocka_unit_test(codec__nonfinite_and_zero),
+		cmocka_unit_test(codec__largest_carry),
 		cmocka_unit_test(codec__sticky_exponent),
 		cmocka_unit_test(codec__stochastic_is_unbiased),
 		cmocka_unit_test(codec__bad_arguments),

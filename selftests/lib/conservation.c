@@ -211,6 +211,33 @@ static void check(struct run *r)
 	}
 }
 
+/* A step in which rank 0 has nothing but NaN is applied all the same. */
+static void keeps_carry(struct run *r)
+{
+	struct tally_carry_stats before = { .size = sizeof(before) };
+	struct tally_carry_stats after = { .size = sizeof(after) };
+	uint32_t i, rounds, left = N;
+	size_t k;
+
+	tally_carry_get_stats(r->carry[0], &before);
+	for (k = 0; k < N * COUNT; k++)
+		in[0][k] = NAN;
+	for (i = 0; i < N; i++) {
+		struct tally_call_opts o = r->opts;
+
+		o.carry = r->carry[i];
+		assert_int_equal(init_call(r, i, &o), 0);
+		assert_int_equal(tally_post(r->call[i]), 0);
+	}
+	for (rounds = 0; left && rounds < 1000; rounds++)
+		for (left = 0, i = 0; i < N; i++)
+			left += tally_test(r->call[i]) == -EAGAIN;
+	assert_int_equal(tally_carry_commit(r->carry[0]), 0);
+	tally_carry_get_stats(r->carry[0], &after);
+	assert_true(after.values == before.values);
+	assert_true(after.weight == before.weight);
+}
+
 static void run_all(struct run *r)
 {
 	struct tally_carry_stats s = { .size = sizeof(s) };
@@ -226,6 +253,17 @@ static void run_all(struct run *r)
 		}
 		tally_carry_get_stats(r->carry[1], &s);
 		assert_true(s.missed > 0);
+		/* When nobody misses any more, all weight is delivered. */
+		r->w.g->mask = NULL;
+		step(r, false);
+		check(r);
+		tally_carry_get_stats(r->carry[1], &s);
+		assert_true(s.weight == 0 && s.weight_max == 0);
+		/* Who has no number drops it, and keeps what was carried. */
+		r->w.g->mask = mask_random;
+		step(r, false);
+		check(r);
+		keeps_carry(r);
 		run_close(r);
 	}
 }

@@ -7,7 +7,10 @@
 #include "codec.h"
 #include "internal.h"
 
-/* From here on the exact error of an addition might overflow: 2^126. */
+/*
+ * From here on, 2^126, a carry may be FLT_MAX: the differences that give the
+ * exact error of its addition could overflow.
+ */
 #define PEAK_SAFE	0x7e800000u
 
 static const struct codec_ops *chosen;

@@ -29,8 +29,6 @@ static void maybe_end(struct tally_call *call)
 		return;
 	call->state = CALL_ENDED;
 	r->elapsed_us = (uint32_t)((now_ns() - call->start_ns) / 1000);
-	if (r->status == -ESTALE)
-		call->m->stale = true;
 	if (call->opts.carry && call->member)
 		carry_put(call->opts.carry);
 }
@@ -329,7 +327,7 @@ int tally_wait(struct tally_call *call, uint32_t timeout_us)
 	if (call->state == CALL_ENDED)
 		return call->report.status;
 	return progress_until(call, timeout_us == TALLY_WAIT_END ?
-			      call->deadline_ns :
+			      call->deadline_ns + GRACE_NS :
 			      now_ns() + timeout_us * 1000ull);
 }
 
