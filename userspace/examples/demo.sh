@@ -7,14 +7,16 @@
 #
 #   demo.sh [OUT]		figures go to OUT (build/demo), report.json
 #
-# Environment: B, where all is built; EPOCHS, BOUND (of a sum), LANE (i32, i16),
-# STOP (rank that is stopped).
+# Environment: B, where all is built; EPOCHS; BOUND of a sum and SETTLE, see
+# tally.conf(5); LANE (i32, i16); STOP, the rank that is stopped; SLACK.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 out=${1:-${TALLY_OUT:-$B/demo}}
 epochs=${EPOCHS:-30}
-bound=${BOUND:-100ms}
+# An emulated processor stands still now and then for tens of milliseconds.
+bound=${BOUND:-$([ "${TALLY_VM:-}" ] && echo 100ms || echo 50ms)}
+settle=${SETTLE:-$([ "${TALLY_VM:-}" ] && echo 300ms || echo 50ms)}
 lane=${LANE:-i32}
 stop=${STOP:-2}
 # A step may take so many milliseconds longer than the bound.
@@ -110,6 +112,7 @@ conf_make()
 	payload = 1408
 	max_bytes = 64K
 	bound = $bound
+	settle = $settle
 	END
 	for ((i = 0; i < ranks; i++)); do
 		printf '\n[member %d]\naddress = 10.31.249.%d\n' $i $((i + 1))
