@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "codec.h"
 #include "internal.h"
@@ -15,14 +18,23 @@
 
 static const struct codec_ops *chosen;
 
+#if defined(__x86_64__)
+/* Not among what all compilers' __builtin_cpu_supports() know. */
+static int has_f16c(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
+
 int codec_usable(const struct codec_ops *ops)
 {
 	if (!ops->name)
 		return 0;
 #if defined(__x86_64__)
 	if (ops == &codec_avx2)
-		return __builtin_cpu_supports("avx2") &&
-		       __builtin_cpu_supports("f16c");
+		return __builtin_cpu_supports("avx2") && has_f16c();
 	if (ops == &codec_avx512)
 		return __builtin_cpu_supports("avx512f") &&
 		       __builtin_cpu_supports("avx512bw") &&
