@@ -87,8 +87,8 @@ int tally_get_info(const struct tally *t, struct tally_info *info);
  *
  * A member of a group that is under way begins as STALE: tally_rejoin().
  *
- * Return: 0; -ENOENT: no such group or rank; -EBUSY: rank taken, or the group
- * is down; -EACCES, -EPERM; -ENODEV; -ENOMEM; -EPROTO: impossible geometry.
+ * Return: 0; -ENOENT: no such group is up, or no such rank here; -EBUSY: rank
+ * taken; -EACCES, -EPERM; -ENODEV; -ENOMEM; -EPROTO: impossible geometry.
  */
 int tally_attach(struct tally *t, uint32_t group, uint32_t rank,
 		 struct tally_member **out);
