@@ -32,6 +32,7 @@
 #define TALLY_PROBE_NS		(100 * 1000 * 1000ull) /* 10 PROBEs a second */
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
 #define TALLY_REMINDERS		8
+#define TALLY_SINCE_GONE	1ull	/* settle.since: the owner keeps none */
 
 /* A result cell's word: seq << 3 | state, so that an old claim cannot win. */
 enum tally_cell_state {
@@ -98,7 +99,8 @@ enum tally_coll_state {
 /**
  * struct tally_settle - what is asked for one shard
  * @at: when to ask next
- * @since: the owner has been silent since; 0: not asked yet
+ * @since: the owner has been silent since; 0: not asked yet;
+ *	TALLY_SINCE_GONE: it said that it keeps none any more
  * @wait_ns: between asks
  * @waits_for: ranks that the owner said it waits for
  */

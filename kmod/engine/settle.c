@@ -71,8 +71,16 @@ static u64 settle_ns(struct tally_engine *e, struct tally_member *m,
 static void ask_others(struct tally_engine *e, struct tally_member *m,
 		       struct tally_coll *c, u32 shard, u32 owner_node)
 {
-	u64 nodes = tally_nodes_of(e, c->layout.participants);
+	u64 nodes = tally_nodes_of(e, c->layout.participants) &
+		    ~(1ull << e->config.self | 1ull << owner_node);
 	u32 node;
+
+	/* The owner keeps it no more, and there is nobody else to ask. */
+	if (!nodes && c->ask[shard].since == TALLY_SINCE_GONE) {
+		tally_coll_fail(e, m, c, -ESTALE, e->node[owner_node].ranks &
+						  c->layout.participants);
+		return;
+	}
 
 	if (owner_node != e->config.self &&
 	    !tally_op_reliable(c->req.op, c->req.flags)) {
@@ -80,8 +88,7 @@ static void ask_others(struct tally_engine *e, struct tally_member *m,
 		return;
 	}
 	for (node = 0; node < e->config.nodes; node++) {
-		if (nodes >> node & 1 && node != owner_node &&
-		    node != e->config.self)
+		if (nodes >> node & 1)
 			ask_node(e, m, c, shard, node);
 	}
 }
@@ -155,7 +162,9 @@ u64 tally_settle_run(struct tally_engine *e, struct tally_member *m,
 	u64 next = TALLY_NEVER;
 	u32 i;
 
-	for (i = 0; i < c->layout.shards; i++)
+	/* Once it has ended, its process may submit another in its place. */
+	for (i = 0; i < c->layout.shards &&
+	     READ_ONCE(c->state) == COLL_ACTIVE; i++)
 		next = min(next, settle_shard(e, m, c,
 					      tally_layout_shard(&c->layout, i),
 					      late));
@@ -216,9 +225,9 @@ void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 			if (node != e->config.node[owner])
 				tally_coll_fail(e, m, c, -ESTALE,
 						1ull << owner);
-			else if (c->ask[shard].since != 1)
+			else if (c->ask[shard].since != TALLY_SINCE_GONE)
 				c->ask[shard].at = e->now;
-			c->ask[shard].since = 1;
+			c->ask[shard].since = TALLY_SINCE_GONE;
 		}
 	}
 }
