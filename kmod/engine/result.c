@@ -11,12 +11,17 @@ u32 tally_cell_state(struct tally_coll *c, u32 at)
 	return smp_load_acquire(&c->cell[at]) & 7;
 }
 
-/* Move a cell of the collective that @c is about from one state to another. */
+/* Move a cell of collective @seq from one state to another. */
+static bool cell_claim(struct tally_coll *c, u32 seq, u32 at, u32 from, u32 to)
+{
+	seq <<= 3;
+	return cmpxchg(&c->cell[at], seq | from, seq | to) == (seq | from);
+}
+
+/* Likewise, of the collective that @c is about; engine context. */
 bool tally_cell_move(struct tally_coll *c, u32 at, u32 from, u32 to)
 {
-	u32 seq = c->layout.seq << 3;
-
-	return cmpxchg(&c->cell[at], seq | from, seq | to) == (seq | from);
+	return cell_claim(c, c->layout.seq, at, from, to);
 }
 
 /* The owner's own word, or a copy that somebody else holds? */
@@ -105,7 +110,9 @@ static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
  * @now: nanoseconds
  * @done: set to true if the collective has all its chunks now
  *
- * Any context, bottom halves off.
+ * Any context, bottom halves off.  The collective may end and another take its
+ * place at any time until a cell is claimed: what was read of @c before is only
+ * believed because a cell of this very @hdr->seq was still open after it.
  */
 enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 				const struct tally_hdr *hdr,
@@ -125,15 +132,18 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 	why = result_check(e, c, hdr, &at);
 	if (why)
 		return why;
+	/* Only a reduce_scatter does without the values. */
+	if (hdr->type == TALLY_RECEIPT && c->req.op != TALLY_OP_REDUCE_SCATTER)
+		return TALLY_DROP_MISMATCH;
 	owner = result_from_owner(e, c, hdr);
 	if (!owner && !(hdr->flags & TALLY_F_REPAIR))
 		return TALLY_DROP_OWNER;
 
-	if (!tally_cell_move(c, at, CELL_EMPTY, CELL_FILLING)) {
+	if (!cell_claim(c, seq, at, CELL_EMPTY, CELL_FILLING)) {
 		if (owner && tally_cell_state(c, at) == CELL_PROMISED)
 			return TALLY_DROP_PROMISED;
 		if (owner ||
-		    !tally_cell_move(c, at, CELL_PROMISED, CELL_FILLING))
+		    !cell_claim(c, seq, at, CELL_PROMISED, CELL_FILLING))
 			return TALLY_DROP_DUPLICATE;
 	}
 	cell_copy(e, m, c, at, hdr, payload);
