@@ -365,10 +365,10 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 }
 
 /*
- * May the window move past @seq?  If its shard is closed and published, if it
- * has none for us, or if nothing is known of it here while our rank received
- * a later state, or a contribution from beyond the window shows that the
- * others went on.
+ * May the window move past @seq?  If its shard is closed and published or was
+ * forsaken, if it has none for us, or if it is before @past and nothing is known
+ * of it here: our rank received a later state, or a contribution from beyond
+ * the window shows that the others went on.
  */
 static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 			u32 majority)
@@ -421,8 +421,8 @@ void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 	if (base == m->base)
 		return;
 	WRITE_ONCE(m->base, base);
-	/* Local ranks may have waited for it. */
-	e->again |= e->members > 1;
+	/* Contributions of this node may have waited for it. */
+	e->again |= e->waiting;
 }
 
 /* Of a shard that closed already, chunks that nothing came for are VOID. */

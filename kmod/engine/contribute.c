@@ -126,7 +126,10 @@ static bool contrib_local(struct tally_engine *e, struct tally_member *m,
 	if (why == TALLY_DROP_AHEAD &&
 	    !(hdr->flags & TALLY_F_RELIABLE))
 		WRITE_ONCE(owner->ahead, c->layout.participants);
-	return why != TALLY_DROP_AHEAD;
+	if (why != TALLY_DROP_AHEAD)
+		return true;
+	e->waiting = true;
+	return false;
 }
 
 /* One chunk to its owner.  False if it cannot leave now. */

@@ -273,6 +273,7 @@ u64 tally_engine_run(struct tally_engine *e, u64 now)
 
 	e->now = now;
 	e->again = false;
+	e->waiting = false;
 	e->full = false;
 	e->budget = TALLY_BUDGET;
 	tally_for_each_member(e, m)

@@ -258,6 +258,7 @@ struct tally_node {
  * @rejoined: refused ranks that sent a REJOIN
  * @now: time of the call that is under way
  * @again: there is more to do at once
+ * @waiting: in this run a contribution to a local shard was ahead of its window
  * @full: this run's sending met a full queue
  * @budget: packets that this run may still send
  * @spare: a bitmap of one shard's chunks, for whoever needs one briefly; as
@@ -284,6 +285,7 @@ struct tally_engine {
 
 	u64				now;
 	bool				again;
+	bool				waiting;
 	bool				full;
 	u32				budget;
 	struct tally_node		node[TALLY_RANKS_MAX];
