@@ -318,6 +318,22 @@ u64 tally_owned_waits(struct tally_engine *e, struct tally_owned *o)
 	return waits;
 }
 
+/*
+ * Reliable: most of the others went on without it, and our process does not
+ * wait for it either.  They have all given it up: nobody can have had it whole.
+ */
+static bool owned_forsaken(struct tally_engine *e, struct tally_member *m,
+			   struct tally_owned *o)
+{
+	if (!(o->shard.flags & TALLY_F_RELIABLE) ||
+	    tally_coll_active(e, m, o->seq) ||
+	    tally_seq_diff(tally_majority(e, o->shard.participants, m),
+			   o->seq) <= 0)
+		return false;
+	tally_owned_abandon(o, TALLY_SAY_SILENT, tally_owned_waits(e, o));
+	return true;
+}
+
 /* Return: when to look at the shard again. */
 u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 		    struct tally_owned *o)
@@ -357,6 +373,8 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 	if (!o->ask_at)
 		o->ask_at = o->shard.start_ns + TALLY_ASK_MIN_NS;
 	if (e->now >= o->ask_at) {
+		if (owned_forsaken(e, m, o))
+			return TALLY_NEVER;
 		owned_ask(e, m, o);
 		o->ask_at = e->now + o->ask_ns;
 		o->ask_ns = min(2 * o->ask_ns, TALLY_ASK_MAX_NS);
@@ -375,10 +393,15 @@ static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 {
 	struct tally_owned *o = tally_owned_at(e, m, seq);
 
-	if (o->shard.state != TALLY_SLOT_UNUSED && o->shard.seq == seq)
-		return o->valid && o->seq == seq &&
-		       o->shard.state == TALLY_SLOT_CLOSED &&
+	if (o->shard.state != TALLY_SLOT_UNUSED && o->shard.seq == seq) {
+		if (!o->valid || o->seq != seq)
+			return false;
+		if (o->shard.state == TALLY_SLOT_OPEN &&
+		    tally_seq_diff(majority, seq) > 0)
+			return owned_forsaken(e, m, o);
+		return o->shard.state == TALLY_SLOT_CLOSED &&
 		       !tally_owned_publishing(e, o);
+	}
 	if (m->skip[seq & (e->ring - 1)] == tally_live(seq))
 		return true;
 	/* Our own contribution to it waits for the window. */
