@@ -33,7 +33,8 @@ static void owned_close(struct tally_engine *e, struct tally_member *m,
 	s32 d;
 
 	spin_lock_bh(&c->lock);
-	d = slot->state == TALLY_SLOT_UNUSED ? -1 :
+	d = slot->state == TALLY_SLOT_UNUSED ||
+	    tally_seq_forgotten(slot->seq, m->base) ? -1 :
 	    tally_seq_diff(slot->seq, o->seq);
 	if (force && d < 0) {
 		tally_slot_reset(slot, &o->shard);
@@ -132,7 +133,8 @@ static bool owned_take(struct tally_engine *e, struct tally_member *m,
 
 	spin_lock_bh(&o->lock);
 	if (o->shard.state == TALLY_SLOT_UNUSED ||
-	    tally_seq_diff(about->seq, o->shard.seq) > 0) {
+	    tally_seq_diff(about->seq, o->shard.seq) > 0 ||
+	    tally_seq_forgotten(o->shard.seq, m->base)) {
 		o->shard.seq = about->seq;
 		o->shard.shape = about->shape;
 		o->shard.participants = about->participants;
@@ -389,7 +391,7 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
  * the window shows that the others went on.
  */
 static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
-			u32 majority)
+			u32 majority, u32 past)
 {
 	struct tally_owned *o = tally_owned_at(e, m, seq);
 
@@ -407,8 +409,7 @@ static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 	/* Our own contribution to it waits for the window. */
 	if (tally_coll_active(e, m, seq))
 		return false;
-	return tally_seq_diff(m->gap_to, seq) > 0 ||
-	       tally_seq_diff(majority, seq) > 0;
+	return tally_seq_diff(past, seq) > 0;
 }
 
 /* Most of the others finished what is before it, or a rank of this node did. */
@@ -426,15 +427,42 @@ static u32 base_majority(struct tally_engine *e, struct tally_member *m,
 	return majority;
 }
 
+/*
+ * The window has moved by a whole ring: nothing is known of what follows up to
+ * @past but our own submissions.  Where to go on, without a look at each seq
+ * between: a member can say that it is 2^31 further.
+ */
+static u32 base_leap(struct tally_engine *e, struct tally_member *m, u32 base,
+		     u32 past)
+{
+	u32 i, seq;
+
+	for (i = 0; i < e->window; i++) {
+		seq = READ_ONCE(m->next) + i - e->window;
+		if (tally_coll_active(e, m, seq) &&
+		    tally_seq_diff(seq, base) >= 0 &&
+		    tally_seq_diff(past, seq) > 0)
+			past = seq;
+	}
+	return tally_seq_diff(past, base) > 0 ? past : base;
+}
+
 void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 {
 	u64 ahead = READ_ONCE(m->ahead);
-	u32 base = m->base, majority = base;
+	u32 base = m->base, majority = base, past, n = 0;
 
 	if (ahead)
 		majority = base_majority(e, m, ahead);
-	while (base_passes(e, m, base, majority))
+	/* Not so far at once that marks left behind would seem to be ahead. */
+	if (tally_seq_diff(majority, base) > (s32)TALLY_SEQ_FAR)
+		majority = base + TALLY_SEQ_FAR;
+	past = tally_seq_diff(m->gap_to, majority) > 0 ? m->gap_to : majority;
+	while (base_passes(e, m, base, majority, past)) {
 		base++;
+		if (++n == e->ring)
+			base = base_leap(e, m, base, past);
+	}
 	/* What our process did not see is lost to it. */
 	if (tally_seq_diff(majority, m->base) > 0 &&
 	    tally_seq_diff(base, m->jumped) > 0)
@@ -444,6 +472,7 @@ void tally_base_advance(struct tally_engine *e, struct tally_member *m)
 	if (base == m->base)
 		return;
 	WRITE_ONCE(m->base, base);
+	tally_marks_follow(e, m);
 	/* Contributions of this node may have waited for it. */
 	e->again |= e->waiting;
 }

@@ -193,6 +193,7 @@ struct tally_engine *tally_engine_create(const struct tally_engine_config *confi
 	e->cells = tally_config_cells(config);
 	e->cell_bytes = tally_config_cell_bytes(config);
 	e->members = locals;
+	e->floor = config->seq;
 	for (rank = 0; rank < TALLY_RANKS_MAX; rank++)
 		e->peer[rank].done = config->seq;
 	if (!e->config.settle_us)

@@ -32,6 +32,7 @@
 #define TALLY_PROBE_NS		(100 * 1000 * 1000ull) /* 10 PROBEs a second */
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
 #define TALLY_REMINDERS		8
+#define TALLY_SEQ_FAR		(1u << 29) /* no mark stays so far behind */
 #define TALLY_SINCE_GONE	1ull	/* settle.since: the owner keeps none */
 
 /* A result cell's word: seq << 3 | state, so that an old claim cannot win. */
@@ -256,6 +257,7 @@ struct tally_node {
  * @refuse: ranks whose contributions are refused until they rejoin
  * @remind: refused ranks that sent something
  * @rejoined: refused ranks that sent a REJOIN
+ * @floor: no peer counts as further behind
  * @now: time of the call that is under way
  * @again: there is more to do at once
  * @waiting: in this run a contribution to a local shard was ahead of its window
@@ -283,6 +285,7 @@ struct tally_engine {
 	atomic64_t			rejoined;
 	struct tally_peer		peer[TALLY_RANKS_MAX];
 
+	u32				floor;
 	u64				now;
 	bool				again;
 	bool				waiting;
@@ -534,6 +537,7 @@ void tally_peer_seen(struct tally_engine *e, const struct tally_hdr *hdr,
 		     u64 now);
 u32 tally_majority(struct tally_engine *e, u64 participants,
 		   const struct tally_member *m);
+void tally_marks_follow(struct tally_engine *e, struct tally_member *m);
 u64 tally_wait_run(struct tally_engine *e, struct tally_member *m);
 void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr);
 

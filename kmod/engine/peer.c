@@ -33,7 +33,7 @@ u32 tally_majority(struct tally_engine *e, u64 participants,
 {
 	u64 others = participants & e->config.members & ~(1ull << m->rank);
 	u32 need = tally_mask_count(others) / 2 + 1;
-	u32 rank, other, best = e->config.seq;
+	u32 rank, other, best = READ_ONCE(e->floor);
 
 	for (rank = 0; others && rank < TALLY_RANKS_MAX; rank++) {
 		u32 done = READ_ONCE(e->peer[rank].done), n = 0;
@@ -50,6 +50,56 @@ u32 tally_majority(struct tally_engine *e, u64 participants,
 			best = done;
 	}
 	return best;
+}
+
+static void mark_follow(u32 *mark, u32 at)
+{
+	if (tally_seq_diff(at, *mark) > (s32)TALLY_SEQ_FAR)
+		WRITE_ONCE(*mark, at - TALLY_SEQ_FAR);
+}
+
+/* What a rank that died long ago has finished, as others have. */
+static void peers_follow(struct tally_engine *e)
+{
+	u32 rank, i;
+
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		u32 done = READ_ONCE(e->peer[rank].done);
+
+		if (tally_seq_diff(e->floor, done) > 0)
+			cmpxchg(&e->peer[rank].done, done, e->floor);
+		if (tally_seq_diff(e->floor, e->node[rank].refuse_seq) > 0)
+			WRITE_ONCE(e->node[rank].refuse_seq, e->floor);
+	}
+	for (i = 0; i < e->ring; i++) {
+		struct tally_ledger *ledger = &e->ledger[i];
+
+		if (!ledger->valid ||
+		    tally_seq_diff(e->floor, ledger->seq) <= 0)
+			continue;
+		tally_refuse_keep(e, ledger);
+		ledger->valid = false;
+	}
+}
+
+/**
+ * tally_marks_follow - leave no seq behind by 2^31
+ * @e: the engine
+ * @m: a local rank whose base has moved
+ *
+ * Seqs compare as signed differences: a mark of something that happened long
+ * ago would seem to lie ahead.
+ */
+void tally_marks_follow(struct tally_engine *e, struct tally_member *m)
+{
+	mark_follow(&m->jumped, m->base);
+	mark_follow(&m->zeroed, m->base);
+	mark_follow(&m->gap_from, m->base);
+	mark_follow(&m->gap_to, m->base);
+	if (tally_seq_diff(m->base, e->floor) < (s32)(2 * TALLY_SEQ_FAR))
+		return;
+	WRITE_ONCE(e->floor, m->base - TALLY_SEQ_FAR);
+	peers_follow(e);
 }
 
 static void probe_send(struct tally_engine *e, struct tally_member *m,

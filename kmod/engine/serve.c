@@ -110,7 +110,8 @@ static bool serve_owned(struct tally_engine *e, struct tally_member *m,
 		return false;
 	/* Nothing came for it before the shard closed: it is VOID, for all. */
 	if (slot->state == TALLY_SLOT_UNUSED ||
-	    tally_seq_diff(slot->seq, o->seq) < 0) {
+	    tally_seq_diff(slot->seq, o->seq) < 0 ||
+	    tally_seq_forgotten(slot->seq, m->base)) {
 		tally_owned_void(e, m, o, chunk);
 		return true;
 	}
