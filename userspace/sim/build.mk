@@ -4,8 +4,8 @@
 # sanitizers for fewer.
 
 sim-sources := $(wildcard kmod/engine/*.c) \
-	$(addprefix userspace/sim/,event.c net.c node.c proc.c oracle.c \
-	  scenario.c seeds.c)
+	$(addprefix userspace/sim/,event.c net.c node.c hostile.c proc.c \
+	  oracle.c scenario.c seeds.c)
 sim-objects := $(sim-sources:%.c=$(B)/sim/%.o)
 sim-san-objects := $(sim-sources:%.c=$(B)/sim/san/%.o)
 sim-flags = $(BUILD_CFLAGS) -Ikmod/engine -Iuserspace/sim

@@ -16,6 +16,9 @@ static int node_send(void *host, u32 to, const struct tally_hdr *hdr,
 	if (to == node->index || to >= node->sim->nodes)
 		sim_fail(node->sim, "node %u sends to node %u", node->index,
 			 to);
+	if (node->index + 1 == node->sim->scenario.evil &&
+	    sim_hostile_send(node, to, hdr, payload))
+		return 0;
 	tally_scan_words(&scan, keys, 0, payload, tally_get16(hdr->words));
 	tagged.tag = tally_tag(keys, &tagged, scan.hash);
 	sim_send(node->sim, node->index, to, &tagged, payload);
@@ -121,20 +124,18 @@ int sim_node_init(struct sim *sim, u32 index,
 
 /* As a host would: by type, payload cut into pieces at times. */
 void sim_node_receive(struct sim_node *node, struct tally_hdr *hdr,
-		      const void *payload)
+		      const void *payload, u32 words)
 {
-	u32 words = tally_get16(hdr->words), cut;
 	struct tally_payload parts = {
 		.part = { payload }, .words = { words },
 		.parts = words ? 1 : 0, .total = words,
 	};
 	struct sim *sim = node->sim;
 	enum tally_drop why;
+	u32 cut;
 
-	if (words > TALLY_WORDS_MAX) {
-		node->drops[TALLY_DROP_TRUNCATED]++;
-		return;
-	}
+	if (node->index + 1 == sim->scenario.evil)
+		sim_hostile_hear(sim, hdr);
 	if (words > 1 && sim_chance(sim, 250000)) {
 		cut = 1 + sim_pick(sim, words - 1);
 		parts.part[1] = (const u8 *)payload + 8 * cut;

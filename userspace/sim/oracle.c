@@ -8,7 +8,14 @@
  *     bytes and masks; only an owner's own node may hold what the others
  *     voided, and must become STALE
  *   - every submitted collective ends within its timeout
+ *   - all submit the same, unless somebody became STALE: who gives up a state
+ *     transfer goes on with what the others do not do
  *   - replicas share one value at every step
+ *
+ * Beside a hostile member, which can make up results of its own shards, copies
+ * of others' and decisions, there remain: nobody waits past a timeout; what
+ * came straight from an honest owner and is not VOID is the same at all honest
+ * members, and is the exact sum unless the hostile member contributed to it.
  */
 #include <stdarg.h>
 
@@ -19,6 +26,8 @@
 
 struct contribution {
 	bool			valid;
+	bool			open;	/* submitted, not completed */
+	bool			astray;	/* another one than the first's */
 	struct tally_submit	req;
 	u64			submit_ns;
 	u8			*cells;
@@ -45,7 +54,6 @@ struct sim_oracle {
 	bool		any_stale;
 	u64		values[HISTORY];	/* by step */
 	bool		value_known[HISTORY];
-	u64		open[SIM_RANKS];	/* collectives under way */
 };
 
 void sim_fail(struct sim *sim, const char *format, ...)
@@ -114,6 +122,7 @@ static struct record *record_at(struct sim *sim, u32 seq)
 		record_end(sim, record);
 	record->valid = true;
 	record->seq = seq;
+	memset(&record->layout, 0, sizeof(record->layout));
 	for (r = 0; r < SIM_RANKS; r++)
 		record->from[r].valid = false;
 	memset(record->chunk, 0, cells_of(sim) * sizeof(*record->chunk));
@@ -127,19 +136,27 @@ void sim_oracle_submit(struct sim_proc *p, const struct tally_submit *req)
 	struct contribution *c = &record->from[p->rank];
 	struct tally_layout layout;
 
+	memset(&layout, 0, sizeof(layout));
 	sim_layout(p, req, &layout);
-	if (req->participants >> p->rank & 1)
-		record->layout = layout;
+	if (req->participants >> p->rank & 1) {
+		if (!record->layout.participants)
+			record->layout = layout;
+		c->astray = memcmp(&layout, &record->layout, sizeof(layout));
+		if (c->astray && !sim->oracle->any_stale &&
+		    !sim->scenario.evil)
+			sim_fail(sim, "rank %u submits another seq %u", p->rank,
+				 req->seq);
+	}
 	c->valid = true;
 	c->req = *req;
 	c->submit_ns = sim->now;
+	c->open = true;
 	if (!c->cells)
 		c->cells = malloc(cells_of(sim) * cell_bytes(sim));
 	if (!c->cells)
 		abort();
 	memcpy(c->cells, sim_tx_cell(p, req->seq, 0),
 	       cells_of(sim) * cell_bytes(sim));
-	sim->oracle->open[p->rank]++;
 }
 
 static const struct tally_hdr *put_in(struct sim *sim, struct record *record,
@@ -147,7 +164,7 @@ static const struct tally_hdr *put_in(struct sim *sim, struct record *record,
 {
 	struct contribution *c = &record->from[rank];
 
-	return c->valid && c->req.participants >> rank & 1 &&
+	return c->valid && !c->astray && c->req.participants >> rank & 1 &&
 	       !(c->req.out_flags & TALLY_SUBMITTED_ZERO) ?
 	       (struct tally_hdr *)(c->cells + at * cell_bytes(sim)) : NULL;
 }
@@ -287,6 +304,30 @@ static bool raw_fits(struct sim *sim, struct record *record,
 	       !memcmp(in + 1, hdr + 1, 8 * tally_get16(hdr->words));
 }
 
+static u64 evil_ranks(const struct sim *sim)
+{
+	u64 ranks = 0;
+	u32 r;
+
+	for (r = 0; sim->scenario.evil && r < sim->scenario.ranks; r++) {
+		if (sim->node_of[r] == sim->scenario.evil - 1)
+			ranks |= 1ull << r;
+	}
+	return ranks;
+}
+
+/* Did the cell come from its owner, and neither end is hostile? */
+static bool from_honest_owner(struct sim_proc *p, struct record *record,
+			      const struct tally_hdr *hdr, u32 shard)
+{
+	const struct tally_layout *layout = &record->layout;
+	u32 owner = tally_shard_owner(layout->participants, layout->n,
+				      layout->seq, shard);
+
+	return tally_get16(hdr->rank) == owner && hdr->mask &&
+	       !((1ull << owner | 1ull << p->rank) & evil_ranks(p->sim));
+}
+
 static void chunk_check(struct sim_proc *p, struct record *record, u32 shard,
 			u32 chunk)
 {
@@ -301,6 +342,8 @@ static void chunk_check(struct sim_proc *p, struct record *record, u32 shard,
 	struct sim *sim = p->sim;
 	bool fits;
 
+	if (sim->scenario.evil && !from_honest_owner(p, record, hdr, shard))
+		return;
 	if (tally_get32(hdr->seq) != record->seq) {
 		sim_fail(sim, "rank %u seq %u chunk %u: no outcome", p->rank,
 			 record->seq, at);
@@ -309,9 +352,10 @@ static void chunk_check(struct sim_proc *p, struct record *record, u32 shard,
 	if (tally_op_gathers(layout->op))
 		fits = raw_fits(sim, record, hdr, shard, chunk);
 	else
-		fits = !hdr->mask || hdr->type == TALLY_RECEIPT ||
+		fits = !hdr->mask || tally_get64(hdr->mask) & evil_ranks(sim) ||
+		       hdr->type == TALLY_RECEIPT ||
 		       sum_fits(sim, record, hdr, at);
-	if (receipt && own && hdr->type != TALLY_RESULT && hdr->mask)
+	if (hdr->mask && hdr->type != TALLY_RESULT && (!receipt || own))
 		fits = false;
 	if (!fits) {
 		sim_fail(sim, "rank %u seq %u chunk %u: not the sum of %llx: %s",
@@ -410,7 +454,10 @@ void sim_oracle_stale(struct sim *sim, u32 rank, u32 seq)
 
 void sim_oracle_detach(struct sim_proc *p)
 {
-	p->sim->oracle->open[p->rank] = 0;
+	u32 i;
+
+	for (i = 0; i < HISTORY; i++)
+		p->sim->oracle->history[i].from[p->rank].open = false;
 	/* Its memory is gone with what it held. */
 	sim_oracle_stale(p->sim, p->rank, p->seq);
 }
@@ -422,18 +469,21 @@ static void status_check(struct sim_proc *p, struct contribution *c,
 	const struct sim_scenario *s = &p->sim->scenario;
 	bool faults = s->crashes || s->kills || s->partitions || s->deaf;
 	bool reliable = tally_op_reliable(done->op, c->req.flags);
+	/* What is bounded does not wait for who needs what was reliable. */
+	bool mixed = s->reliable_ppm && s->reliable_ppm < 1000000;
 
 	if (done->elapsed_us > s->timeout_us + 2000)
 		sim_fail(p->sim, "rank %u seq %u ended after %u us", p->rank,
 			 done->seq, done->elapsed_us);
-	if (!done->status || done->status == -ESTALE)
+	if (!done->status || done->status == -ESTALE || s->evil)
 		return;
 	if ((done->status == -EBADMSG && !s->deaf && !s->partitions) ||
 	    done->status == -ERANGE || done->status == -EINVAL)
 		sim_fail(p->sim, "rank %u seq %u: %d", p->rank, done->seq,
 			 done->status);
 	/* A STALE rank does not do its part in what is reliable. */
-	if (!faults && !(reliable && (s->stops || p->sim->oracle->any_stale)))
+	if (!faults && !(reliable && (s->stops || mixed ||
+				     p->sim->oracle->any_stale)))
 		sim_fail(p->sim, "rank %u seq %u: %d without a fault, missing %llx",
 			 p->rank, done->seq, done->status,
 			 (u64)done->missing);
@@ -454,13 +504,16 @@ void sim_oracle_complete(struct sim_proc *p,
 	u64 digest;
 
 	if (!c->valid) {
+		/* A made up state moves a rank far ahead: records collide. */
+		if (sim->scenario.evil)
+			return;
 		sim_fail(sim, "rank %u: completion of seq %u that it did not submit",
 			 p->rank, done->seq);
 		return;
 	}
-	sim->oracle->open[p->rank]--;
+	c->open = false;
 	status_check(p, c, done);
-	if (done->status || !(c->req.participants >> p->rank & 1))
+	if (done->status || !(c->req.participants >> p->rank & 1) || c->astray)
 		return;
 	digest = done->seq;
 	for (s = 0; s < layout->shards; s++) {
@@ -480,6 +533,11 @@ void sim_oracle_complete(struct sim_proc *p,
 		printf("# %9.3f ms rank %u seq %u op %u digest %x value %x step %u\n",
 		       sim->now / 1e6, p->rank, done->seq, layout->op,
 		       (u32)digest, p->value, p->step);
+}
+
+bool sim_oracle_any_stale(const struct sim *sim)
+{
+	return sim->oracle->any_stale;
 }
 
 /* Was any chunk voided without its owner? */
@@ -502,7 +560,7 @@ static void value_check(struct sim_proc *p, u32 place, const char *when)
 
 	/* Until it is told, an owner may hold what the others voided. */
 	if (o->value_known[i] && o->values[i] != p->value &&
-	    !decided(p->sim))
+	    !decided(p->sim) && !p->sim->scenario.evil)
 		sim_fail(p->sim, "rank %u: another value than its replicas' %s step %u",
 			 p->rank, when, p->step);
 	o->values[i] = p->value;
@@ -520,19 +578,31 @@ void sim_oracle_value(struct sim_proc *p)
 	value_check(p, 2 * p->step + 1, "with the state of");
 }
 
+/* A collective that should have ended by now. */
+static void overdue(struct sim *sim, struct record *record)
+{
+	u64 timeout = 1000ull * sim->scenario.timeout_us + 10 * SIM_MS;
+	u32 r;
+
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		struct contribution *c = &record->from[r];
+
+		if (!c->valid || !c->open || sim->crashed >> r & 1 ||
+		    sim->now < c->submit_ns + timeout)
+			continue;
+		sim_fail(sim, "rank %u waits for seq %u for ever", r,
+			 record->seq);
+	}
+}
+
 void sim_oracle_end(struct sim *sim)
 {
-	u32 i, r;
+	u32 i;
 
 	for (i = 0; i < HISTORY && !sim->failed; i++) {
-		if (sim->oracle->history[i].valid)
-			record_end(sim, &sim->oracle->history[i]);
-	}
-	for (r = 0; r < sim->scenario.ranks; r++) {
-		if (sim->crashed >> r & 1 || sim->failed)
+		if (!sim->oracle->history[i].valid)
 			continue;
-		if (sim->oracle->open[r])
-			sim_fail(sim, "rank %u waits for %llu collectives for ever",
-				 r, sim->oracle->open[r]);
+		record_end(sim, &sim->oracle->history[i]);
+		overdue(sim, &sim->oracle->history[i]);
 	}
 }

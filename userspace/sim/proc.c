@@ -306,11 +306,12 @@ static void vote_done(struct sim_proc *p, const struct tally_completion *done)
 
 	if (cell->words)
 		value = tally_get_le64(*(__le64 *)(cell + 1));
+	p->sync_mask = tally_get64(cell->mask);
+	value &= p->sync_mask;
 	if (!value) {
 		step_next(p);
 		return;
 	}
-	p->sync_mask = tally_get64(cell->mask);
 	p->sync_root = tally_mask_rank(value, 0);
 	p->sync_left = STATE_PARTS;
 	p->state = PROC_SYNC_STATE;

@@ -37,6 +37,8 @@ static void scenario_base(struct sim *sim)
 	s->keyed = sim_chance(sim, 300000);
 	s->caps = sim_chance(sim, 150000) ? 1 + sim_pick(sim, 2) : 0;
 	s->seq = sim_chance(sim, 200000) ? 0u - sim_pick(sim, 20) : 0;
+	if (sim_chance(sim, 100000))
+		s->age = (u32)sim_random(sim) | 1u << 31;
 	/* Eight members of up to four leaves leave i8 too few bits. */
 	if (s->caps)
 		s->lanes &= ~(1u << TALLY_LANE_I8);
@@ -59,9 +61,9 @@ static void scenario_lossy(struct sim *sim)
 
 /*
  * Kinds: clean and lossy (reliable collectives), bounded, mixed (both: who is
- * slow may become STALE, and what is reliable may then fail), stop (processes
- * stopped and killed), crash (nodes die), split (one-way partitions and nodes
- * that cannot send).
+ * slow may become STALE, and what is reliable may then fail), hostile (one
+ * node's packets are made up), stop (processes stopped and killed), crash
+ * (nodes die), split (one-way partitions and nodes that cannot send).
  */
 void sim_scenario_random(struct sim *sim, const char *kind)
 {
@@ -75,6 +77,19 @@ void sim_scenario_random(struct sim *sim, const char *kind)
 		return;
 	if (!strcmp(kind, "mixed")) {
 		s->reliable_ppm = 400000;
+		return;
+	}
+	if (!strcmp(kind, "hostile")) {
+		s->reliable_ppm = sim_pick(sim, 3) * 300000;
+		if (sim_chance(sim, 500000))
+			s->ops = SUMS;
+		s->ranks = max(s->ranks, 3u);
+		s->shard_chunks = 1 + sim_pick(sim, 64 / s->ranks);
+		s->per_node = sim_chance(sim, 300000) ? 2 : 1;
+		s->timeout_us = 500000;
+		s->steps = 10;
+		s->evil = 1 + sim_pick(sim, DIV_ROUND_UP(s->ranks,
+							 s->per_node));
 		return;
 	}
 	/* A reliable collective does not survive a member's death. */
@@ -169,6 +184,28 @@ static void plan_faults(struct sim *sim)
 		cut_for_a_while(sim, sim_pick(sim, sim->nodes), ~0ull);
 }
 
+/*
+ * As if @age collectives without a fault lay behind: what an engine keeps of
+ * its first ones must not seem to lie ahead once they are 2^31 away.
+ */
+static void engine_age(struct tally_engine *e, u32 from, u32 age)
+{
+	struct tally_member *m;
+	u32 r, at;
+
+	for (at = 0; at < age; ) {
+		at += min(age - at, 1u << 27);
+		for (r = 0; r < SIM_RANKS; r++)
+			e->peer[r].done = from + at;
+		tally_for_each_member(e, m) {
+			m->next = from + at;
+			m->done = m->next;
+			m->base = m->next;
+			tally_marks_follow(e, m);
+		}
+	}
+}
+
 static bool sim_build(struct sim *sim)
 {
 	static const u8 key[TALLY_KEY_BYTES] = "a group's secret";
@@ -178,7 +215,7 @@ static bool sim_build(struct sim *sim)
 		.window = s->window,
 		.cell_words = s->cell_words,
 		.shard_chunks = s->shard_chunks,
-		.seq = s->seq,
+		.seq = s->seq - s->age,
 		.bound_us = s->bound_us,
 		.bound_max_us = 60 * 1000 * 1000,
 		.settle_us = s->settle_us,
@@ -200,8 +237,9 @@ static bool sim_build(struct sim *sim)
 		config.self = n;
 		if (sim_node_init(sim, n, &config))
 			return false;
+		engine_age(sim->node[n].engine, config.seq, s->age);
 	}
-	if (sim_oracle_init(sim))
+	if (sim_oracle_init(sim) || (s->evil && sim_hostile_init(sim)))
 		return false;
 	for (r = 0; r < s->ranks; r++) {
 		if (sim_proc_init(sim, r))
@@ -221,6 +259,7 @@ static void sim_destroy(struct sim *sim)
 		free(sim->proc[i].result);
 	}
 	sim_oracle_free(sim);
+	free(sim->hostile);
 	/* Packets that were under way are events' arguments. */
 	sim_drop_events(sim);
 	free(sim->events);
@@ -245,7 +284,11 @@ static void check_end(struct sim *sim)
 	u32 r;
 
 	sim_oracle_end(sim);
-	if (sim->failed || s->crashes || s->partitions || s->deaf || s->kills)
+	if (sim->failed || s->crashes || s->partitions || s->deaf ||
+	    s->kills || s->evil)
+		return;
+	/* With a STALE rank each reliable collective takes its timeout. */
+	if (s->reliable_ppm && sim_oracle_any_stale(sim))
 		return;
 	for (r = 0; r < s->ranks; r++) {
 		if (sim->proc[r].state != PROC_FINISHED &&

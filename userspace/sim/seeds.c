@@ -9,7 +9,7 @@
 #include "sim.h"
 
 static const char * const kinds[] = {
-	"clean", "lossy", "bounded", "mixed", "stop", "crash", "split",
+	"clean", "lossy", "bounded", "mixed", "hostile", "stop", "crash", "split",
 };
 
 struct totals {

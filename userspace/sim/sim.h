@@ -6,6 +6,7 @@
  *   event.c     time and the queue of what happens next
  *   net.c       links: delay, loss, duplication, partitions
  *   node.c      one engine and its host
+ *   hostile.c   a member that does not keep the rules
  *   proc.c      one training process: submits, stops, dies, rejoins
  *   oracle.c    what must hold: the invariants, checked at every completion
  *   scenario.c  what a seed means
@@ -77,9 +78,18 @@ struct sim_node {
 int sim_node_init(struct sim *sim, u32 index,
 		  const struct tally_engine_config *config);
 void sim_node_kick(struct sim_node *node);
+/* @words: of payload that came; what @hdr says of it may be a lie. */
 void sim_node_receive(struct sim_node *node, struct tally_hdr *hdr,
-		      const void *payload);
+		      const void *payload, u32 words);
 void sim_node_crash(struct sim_node *node);
+
+/* hostile.c */
+struct sim_hostile;
+
+int sim_hostile_init(struct sim *sim);
+void sim_hostile_hear(struct sim *sim, const struct tally_hdr *hdr);
+bool sim_hostile_send(struct sim_node *node, u32 to,
+		      const struct tally_hdr *hdr, const void *payload);
 
 /* proc.c */
 enum sim_proc_state {
@@ -144,6 +154,7 @@ void sim_oracle_detach(struct sim_proc *proc);
 void sim_oracle_step(struct sim_proc *proc);
 void sim_oracle_value(struct sim_proc *proc);
 void sim_oracle_end(struct sim *sim);
+bool sim_oracle_any_stale(const struct sim *sim);
 void sim_fail(struct sim *sim, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -174,9 +185,11 @@ struct sim_scenario {
 	u32			crashes;	/* nodes that die */
 	u32			partitions;	/* one direction of one pair, a while */
 	u32			deaf;		/* nodes that cannot send, a while */
+	u32			evil;	/* number of the hostile node + 1 */
 	bool			keyed;
 	u32			caps;		/* most leaves of a member, log2 */
 	u32			seq;		/* first seq; near the wrap at times */
+	u32			age;		/* collectives before that one */
 };
 
 void sim_scenario_random(struct sim *sim, const char *kind);
@@ -203,6 +216,7 @@ struct sim {
 	struct sim_node		node[SIM_RANKS];
 	struct sim_proc		proc[SIM_RANKS];
 	struct sim_oracle	*oracle;
+	struct sim_hostile	*hostile;
 
 	bool			failed;
 	bool			verbose;
