@@ -12,6 +12,12 @@
 #include "cells.h"
 #include "netns.h"
 
+/* The caller says that there was no memory; the log need not. */
+static void *area_alloc(u64 bytes)
+{
+	return __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+}
+
 struct tally_cells *tally_cells_create(struct tally_net *ns, u64 bytes)
 {
 	u64 area = PAGE_ALIGN(bytes);
@@ -25,10 +31,10 @@ struct tally_cells *tally_cells_create(struct tally_net *ns, u64 bytes)
 	cells = kzalloc(sizeof(*cells), GFP_KERNEL_ACCOUNT);
 	if (!cells)
 		goto err_charge;
-	cells->tx = __vmalloc(area, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	cells->tx = area_alloc(area);
 	if (!cells->tx)
 		goto err_cells;
-	cells->result = __vmalloc(area, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	cells->result = area_alloc(area);
 	if (!cells->result)
 		goto err_tx;
 	refcount_set(&cells->refs, 1);

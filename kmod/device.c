@@ -270,15 +270,13 @@ static int ioctl_detach(struct tally_file *file, void *arg)
 }
 
 /**
- * struct command - one ioctl
- * @nr: its number
+ * struct command - one ioctl; its place in the table is its number
  * @size: of the structure as this kernel knows it; most 256
  * @min: of its first version
  * @out: offset from which it is copied back; @size: never
  * @handler: gets a copy in kernel memory
  */
 struct command {
-	unsigned int	nr;
 	u32		size;
 	u32		min;
 	u32		out;
@@ -287,7 +285,6 @@ struct command {
 
 #define COMMAND(ioc, type, last, from, fn)				\
 	[_IOC_NR(ioc)] = {						\
-		.nr = (ioc),						\
 		.size = sizeof(struct type) +				\
 			BUILD_BUG_ON_ZERO(sizeof(struct type) > 256),	\
 		.min = offsetofend(struct type, last),			\
@@ -326,11 +323,9 @@ static long device_ioctl(struct file *filp, unsigned int cmd,
 	u32 size;
 	int err;
 
-	if (nr >= ARRAY_SIZE(commands))
+	if (cmd != _IO(TALLY_IOC_MAGIC, nr) || nr >= ARRAY_SIZE(commands))
 		return -ENOTTY;
 	command = &commands[array_index_nospec(nr, ARRAY_SIZE(commands))];
-	if (command->nr != cmd)
-		return -ENOTTY;
 	if (get_user(size, (u32 __user *)arg))
 		return -EFAULT;
 	if (size < command->min)

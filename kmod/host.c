@@ -149,6 +149,7 @@ static void notify(struct tally_host *host, u32 kind,
 			    event->seq, event->mask);
 }
 
+/* Process context too: the group cannot die meanwhile in either. */
 static void op_event(void *priv, const struct tally_event *event)
 {
 	struct tally_host *host = priv;

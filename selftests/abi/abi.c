@@ -198,7 +198,9 @@ int hosts_make(uint32_t n, uint32_t mtu)
 		return -1;
 	fprintf(f, "netns add thsw\n");
 	for (i = 1; i <= n; i++)
-		fprintf(f, "netns add th%u\nlink add eth0 netns th%u mtu %u type veth peer name p%u mtu %u netns thsw\n",
+		fprintf(f, "netns add th%u\n"
+			"link add eth0 netns th%u mtu %u type veth "
+			"peer name p%u mtu %u netns thsw\n",
 			i, i, mtu, i, mtu);
 	fflush(f);
 	ok = sh("ip -batch %s", path);

@@ -458,7 +458,7 @@ TEST_F(local, timeout__names_who_is_missing)
 	struct tally_submit submit = pending(3);
 	struct tally_completion out;
 
-	submit.timeout_us = 300000;
+	submit.timeout_us = 1500000;
 	ASSERT_EQ(0, rank_submit(&self->rank, &submit));
 	ASSERT_EQ(0, rank_wait(&self->rank, submit.seq, &out));
 	ASSERT_EQ(-ETIMEDOUT, out.status);

@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define WORDS	4
 #define CELL	8	/* words */
 #define MEMBERS	0x7
+#define TRACING	"/sys/kernel/tracing/"
 
 /* A packet, and the bytes of it that are sent. */
 struct packet {
@@ -451,17 +453,44 @@ TEST_F(packets, control__flood)
 	taken(_metadata, self, &p, TALLY_COUNT_SOCKET_CONTRIB);
 }
 
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+/* People and trace-cmd read why, in words. */
+TEST_F(packets, drop__is_traced)
+{
+	static char text[65536];
+	struct packet p = good();
+	int fd;
+
+	ASSERT_TRUE(put(TRACING "trace", "\n"));
+	ASSERT_TRUE(put(TRACING "events/tally/enable", "1"));
+	taken(_metadata, self, &p, TALLY_COUNT_SOCKET_CONTRIB);
+	DROPPED(&p, TALLY_DROP_DUPLICATE);
+	ASSERT_TRUE(put(TRACING "events/tally/enable", "0"));
+	fd = open(TRACING "trace", O_RDONLY | O_CLOEXEC);
+	ASSERT_LT(0, read(fd, text, sizeof(text) - 1));
+	close(fd);
+	ASSERT_NE(NULL, strstr(text, "tally_contribution: group=5 rank=1 "
+				     "seq=0 shard=0 chunk=0 words=4 "
+				     "path=socket"));
+	ASSERT_NE(NULL, strstr(text, "tally_drop: reason=duplicate group=5 "
+				     "type=1 rank=1 "));
+}
+
 int main(int argc, char **argv)
 {
-	int ret;
-
 	if (hosts_make(2, 1500) ||
 	    !sh("ip -n th1 addr add 10.77.0.50/24 dev eth0 && "
 		"ip -n th2 addr add 10.77.0.99/24 dev eth0")) {
 		printf("Bail out! no network of namespaces\n");
 		return 1;
 	}
-	ret = test_harness_run(argc, argv);
-	hosts_remove();
-	return ret;
+	return harness_run(argc, argv, hosts_remove);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collectives between four hosts, over the socket path: no XDP program is
- * attached.  Every value is checked, on every host.
+ * Collectives between four hosts, over the socket path, and with XDP.  Every
+ * value is checked, on every host.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "abi.h"
 #include "harness.h"
@@ -15,6 +16,9 @@
 #define HOSTS	4
 #define GROUP	7
 #define WORDS	5000
+/* "ip -n" hides what is mounted below /sys. */
+#define BPFFS	"/tmp/tally_reduce"
+#define PINNED	BPFFS "/host"
 
 FIXTURE(hosts)
 {
@@ -27,6 +31,7 @@ FIXTURE_VARIANT(hosts)
 	bool		v6;
 	uint32_t	payload;
 	const uint8_t	*key;
+	bool		xdp;
 };
 
 static const uint8_t secret[16] = "sixteen secrets";
@@ -46,6 +51,36 @@ FIXTURE_VARIANT_ADD(hosts, jumbo) {
 FIXTURE_VARIANT_ADD(hosts, keyed) {
 	.payload = 1408, .key = secret,
 };
+
+/* Frames of 1,408 bytes come in one piece, longer ones in several. */
+FIXTURE_VARIANT_ADD(hosts, xdp) {
+	.payload = 1408, .xdp = true,
+};
+
+FIXTURE_VARIANT_ADD(hosts, xdp_jumbo) {
+	.payload = 8896, .xdp = true, .key = secret,
+};
+
+FIXTURE_VARIANT_ADD(hosts, xdp_ipv6) {
+	.v6 = true, .payload = 4096, .xdp = true,
+};
+
+/* Attach the program to all hosts, or detach it; it is loaded once. */
+static bool set_xdp(bool on)
+{
+	uint32_t i;
+
+	if (on && access(PINNED, F_OK) &&
+	    !sh("mkdir -p " BPFFS " && mount -t bpf bpf " BPFFS " && "
+		"bpftool prog loadall " BPF_OBJECT " " PINNED))
+		return false;
+	for (i = 1; i <= HOSTS; i++) {
+		if (!sh("ip -force -n th%u link set dev eth0 %s", i, on ?
+			"xdpdrv pinned " PINNED "/tally_frags" : "xdp off"))
+			return false;
+	}
+	return true;
+}
 
 static void barrier(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(hosts) *self)
@@ -73,6 +108,8 @@ FIXTURE_SETUP(hosts)
 	char name[16], address[32];
 	uint32_t i, rank;
 
+	if (variant->xdp)
+		ASSERT_TRUE(set_xdp(true));
 	for (i = 0; i < HOSTS; i++) {
 		host_name(name, i + 1);
 		ASSERT_EQ(0, netns_enter(name));
@@ -103,6 +140,8 @@ FIXTURE_TEARDOWN(hosts)
 		group_do(&self->nl[i], TALLY_CMD_GROUP_DEL, GROUP);
 		nl_close(&self->nl[i]);
 	}
+	if (variant->xdp)
+		set_xdp(false);
 }
 
 static uint64_t value_of(uint32_t host, uint32_t round, uint32_t word)
@@ -183,9 +222,17 @@ TEST_F(hosts, all_reduce__reliable)
 
 	check_all_reduce(_metadata, self, TALLY_SUBMIT_RELIABLE);
 	ASSERT_EQ(0, stats_get(&self->nl[0], GROUP, &stats));
-	ASSERT_LT(0, stats.counts[TALLY_COUNT_SOCKET_CONTRIB]);
+	if (variant->xdp) {
+		ASSERT_LT(0, stats.counts[TALLY_COUNT_XDP_CONTRIB]);
+		ASSERT_LT(0, stats.counts[TALLY_COUNT_XDP_RESULT]);
+		ASSERT_EQ(0, stats.counts[TALLY_COUNT_SOCKET_CONTRIB]);
+		ASSERT_EQ(0, stats.counts[TALLY_COUNT_SOCKET_RESULT]);
+	} else {
+		ASSERT_LT(0, stats.counts[TALLY_COUNT_SOCKET_CONTRIB]);
+		ASSERT_LT(0, stats.counts[TALLY_COUNT_SOCKET_RESULT]);
+		ASSERT_EQ(0, stats.counts[TALLY_COUNT_XDP_CONTRIB]);
+	}
 	ASSERT_LT(0, stats.counts[TALLY_COUNT_SENT]);
-	ASSERT_EQ(0, stats.counts[TALLY_COUNT_XDP_CONTRIB]);
 	ASSERT_EQ(0, stats.counts[TALLY_COUNT_SEND_ERRORS]);
 	ASSERT_EQ(0, stats.drops[TALLY_DROP_TAG]);
 	ASSERT_EQ(0, stats.drops[TALLY_DROP_MEMBER]);
@@ -275,16 +322,18 @@ TEST_F(hosts, all_reduce__closes_without_a_silent_host)
 	ASSERT_GT(5000000000ull, now_ns() - began);
 }
 
+static void clean_up(void)
+{
+	hosts_remove();
+	sh("[ ! -e " PINNED " ] || umount " BPFFS);
+}
+
 /* One network for all tests: making it takes longer than they do. */
 int main(int argc, char **argv)
 {
-	int ret;
-
 	if (hosts_make(HOSTS, 9000)) {
 		printf("Bail out! no network of namespaces\n");
 		return 1;
 	}
-	ret = test_harness_run(argc, argv);
-	hosts_remove();
-	return ret;
+	return harness_run(argc, argv, clean_up);
 }
