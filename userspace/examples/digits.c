@@ -160,8 +160,6 @@ static void add_times(cJSON *j, struct outcome *o)
 				n ? o->step_us[(n - 1) * 99ull / 100] : 0);
 	cJSON_AddNumberToObject(j, "step_max_us", n ? o->step_us[n - 1] : 0);
 	cJSON_AddNumberToObject(j, "sum_max_us", o->wait_max_us);
-	cJSON_AddNumberToObject(j, "absent_step_max_us", o->absent_step_us);
-	cJSON_AddNumberToObject(j, "absent_sum_max_us", o->absent_wait_us);
 }
 
 static void add_mask(cJSON *j, const char *name, uint64_t mask)
@@ -174,19 +172,28 @@ static void add_mask(cJSON *j, const char *name, uint64_t mask)
 			cJSON_AddItemToArray(list, cJSON_CreateNumber(k));
 }
 
+static void add_by_rank(cJSON *j, const char *name, const uint32_t *values,
+			uint32_t n)
+{
+	cJSON *list = cJSON_AddArrayToObject(j, name);
+	uint32_t k;
+
+	for (k = 0; k < n; k++)
+		cJSON_AddItemToArray(list, cJSON_CreateNumber(values[k]));
+}
+
 static void add_sums(cJSON *j, const struct options *opt, struct outcome *o)
 {
-	cJSON *absent;
-	uint32_t k;
+	uint32_t n = opt->plan.ranks;
 
 	cJSON_AddNumberToObject(j, "rank", opt->link.rank);
 	cJSON_AddStringToObject(j, "lane", o->lane == TALLY_LANE_I16 ?
 				"i16" : "i32");
 	cJSON_AddNumberToObject(j, "bound_us", o->bound_us);
 	add_times(j, o);
-	absent = cJSON_AddArrayToObject(j, "absent_steps");
-	for (k = 0; k < opt->plan.ranks; k++)
-		cJSON_AddItemToArray(absent, cJSON_CreateNumber(o->absent[k]));
+	add_by_rank(j, "absent_steps", o->absent, n);
+	add_by_rank(j, "absent_step_max_us", o->absent_step_us, n);
+	add_by_rank(j, "absent_sum_max_us", o->absent_wait_us, n);
 	add_mask(j, "late", o->late);
 	add_mask(j, "unfinished", o->unfinished);
 	cJSON_AddNumberToObject(j, "chunks", (double)o->chunks);

@@ -180,6 +180,11 @@ static int sync_state(struct rank *r)
 	return 0;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 static void account(struct rank *r, const struct tally_report *report,
 		    double start)
 {
@@ -189,15 +194,15 @@ static void account(struct rank *r, const struct tally_report *report,
 
 	if (o->steps < r->steps * r->plan->epochs)
 		o->step_us[o->steps++] = us;
-	if (report->elapsed_us > o->wait_max_us)
-		o->wait_max_us = report->elapsed_us;
-	if (absent && us > o->absent_step_us)
-		o->absent_step_us = us;
-	if (absent && report->elapsed_us > o->absent_wait_us)
-		o->absent_wait_us = report->elapsed_us;
+	o->wait_max_us = larger(o->wait_max_us, report->elapsed_us);
 	for (k = 0; k < TALLY_RANKS; k++) {
-		o->absent[k] += absent >> k & 1;
-		r->seen[k] += absent >> k & 1;
+		if (!(absent >> k & 1))
+			continue;
+		o->absent[k]++;
+		r->seen[k]++;
+		o->absent_step_us[k] = larger(o->absent_step_us[k], us);
+		o->absent_wait_us[k] = larger(o->absent_wait_us[k],
+					      report->elapsed_us);
 	}
 	o->chunks += report->chunks;
 	o->partial += report->partial;

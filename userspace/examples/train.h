@@ -71,8 +71,8 @@ struct link {
  * @absent: by rank: steps whose sum lacked it, whole or in part
  * @step_us: time of each step, without transfers of state
  * @wait_max_us: longest sum
- * @absent_step_us: longest step of those whose sum lacked a rank
- * @absent_wait_us: longest sum of those
+ * @absent_step_us: by rank: longest step whose sum lacked it
+ * @absent_wait_us: by rank: longest sum that lacked it
  * @chunks: of all sums of gradients
  * @partial: that lacked a rank
  * @voided: without a value
@@ -100,8 +100,8 @@ struct outcome {
 	uint32_t	absent[TALLY_RANKS];
 	uint32_t	*step_us;
 	uint32_t	wait_max_us;
-	uint32_t	absent_step_us;
-	uint32_t	absent_wait_us;
+	uint32_t	absent_step_us[TALLY_RANKS];
+	uint32_t	absent_wait_us[TALLY_RANKS];
 	uint64_t	chunks;
 	uint64_t	partial;
 	uint64_t	voided;
