@@ -15,7 +15,7 @@ static void owned_identify(struct tally_engine *e, struct tally_member *m,
 	hdr->epoch = tally_put32(e->config.epoch);
 	hdr->seq = tally_put32(o->seq);
 	hdr->chunk = tally_put32(chunk);
-	hdr->shard = tally_put16(o->shard.index);
+	hdr->shard = tally_put16(o->about.index);
 	hdr->done = 0;
 	hdr->tag = 0;
 }
@@ -37,7 +37,7 @@ static void owned_close(struct tally_engine *e, struct tally_member *m,
 	    tally_seq_forgotten(slot->seq, m->base) ? -1 :
 	    tally_seq_diff(slot->seq, o->seq);
 	if (force && d < 0) {
-		tally_slot_reset(slot, &o->shard);
+		tally_slot_reset(slot, &o->about);
 		d = 0;
 	}
 	if (d > 0) {
@@ -56,11 +56,12 @@ static void owned_close(struct tally_engine *e, struct tally_member *m,
 
 	owned_identify(e, m, o, chunk, hdr);
 	o->closed++;
+	set_bit(chunk, o->over);
 	set_bit(chunk, o->publish);
 	tally_count(e, hdr->flags & TALLY_F_PARTIAL ?
 		    TALLY_COUNT_CLOSES_PARTIAL : TALLY_COUNT_CLOSES_FULL, 1);
 	tally_count(e, TALLY_COUNT_ALIGNED, slot->aligned);
-	tally_event(e, TALLY_TRACE_CLOSE, m->rank, o->seq, o->shard.index,
+	tally_event(e, TALLY_TRACE_CLOSE, m->rank, o->seq, o->about.index,
 		    chunk, slot->mask, 0);
 }
 
@@ -74,6 +75,7 @@ static bool owned_end(struct tally_owned *o)
 	if (ours)
 		o->shard.state = TALLY_SLOT_CLOSED;
 	spin_unlock_bh(&o->lock);
+	o->about.state = TALLY_SLOT_CLOSED;
 	return ours;
 }
 
@@ -102,12 +104,27 @@ void tally_owned_void(struct tally_engine *e, struct tally_member *m,
 
 /* What engine context keeps of a shard, for a collective that is new here. */
 static void owned_begin(struct tally_engine *e, struct tally_member *m,
-			struct tally_owned *o, u32 seq)
+			struct tally_owned *o)
 {
-	struct tally_coll *c = tally_coll_active(e, m, seq);
+	struct tally_shard *about = &o->about;
+	struct tally_coll *c;
 
+	spin_lock_bh(&o->lock);
+	about->seq = o->shard.seq;
+	about->shape = o->shard.shape;
+	about->participants = o->shard.participants;
+	about->start_ns = o->shard.start_ns;
+	about->close_ns = o->shard.close_ns;
+	about->index = o->shard.index;
+	about->state = o->shard.state;
+	about->flags = o->shard.flags;
+	about->lane = o->shard.lane;
+	about->op = o->shard.op;
+	spin_unlock_bh(&o->lock);
+
+	c = tally_coll_active(e, m, about->seq);
 	o->valid = true;
-	o->seq = seq;
+	o->seq = about->seq;
 	o->closed = 0;
 	o->count = 0;
 	o->abort_say = 0;
@@ -116,10 +133,31 @@ static void owned_begin(struct tally_engine *e, struct tally_member *m,
 	o->ask_ns = TALLY_ASK_MIN_NS;
 	o->batch_n = 0;
 	o->batch_at = 0;
+	bitmap_zero(o->over, e->config.shard_chunks);
 	bitmap_zero(o->publish, e->config.shard_chunks);
 	bitmap_zero(o->echoed, e->config.shard_chunks);
 	if (c)
-		o->count = tally_layout_count(&c->layout, o->shard.index);
+		o->count = tally_layout_count(&c->layout, about->index);
+}
+
+/*
+ * Take note of a collective that receive context opened the shard for.
+ * Return: 1 + the rank that disagreed with the others, 0 if none.
+ */
+static u8 owned_begin_newer(struct tally_engine *e, struct tally_member *m,
+			    struct tally_owned *o)
+{
+	bool newer;
+	u8 other;
+
+	spin_lock_bh(&o->lock);
+	newer = o->shard.state != TALLY_SLOT_UNUSED &&
+		(!o->valid || o->seq != o->shard.seq);
+	other = o->shard.other;
+	spin_unlock_bh(&o->lock);
+	if (newer)
+		owned_begin(e, m, o);
+	return other;
 }
 
 /*
@@ -154,7 +192,7 @@ static bool owned_take(struct tally_engine *e, struct tally_member *m,
 	}
 	spin_unlock_bh(&o->lock);
 	if (taken)
-		owned_begin(e, m, o, about->seq);
+		owned_begin(e, m, o);
 	return taken;
 }
 
@@ -191,10 +229,10 @@ static void owned_mismatch(struct tally_engine *e, struct tally_member *m,
 	if (o->abort_mask & bit)
 		return;
 	/* Closed: the others have their RESULTs, only @other is told. */
-	if (o->shard.state != TALLY_SLOT_OPEN) {
+	if (o->about.state != TALLY_SLOT_OPEN) {
 		tally_abort_send(e, m, o->seq, bit, TALLY_SAY_SHAPE, bit);
 	} else {
-		tally_abort_send(e, m, o->seq, o->shard.participants | bit,
+		tally_abort_send(e, m, o->seq, o->about.participants | bit,
 				 TALLY_SAY_SHAPE, bit);
 		tally_owned_abandon(o, TALLY_SAY_SHAPE, o->abort_mask | bit);
 	}
@@ -229,13 +267,12 @@ void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
 	u32 i, first = tally_layout_first(layout, about.index);
 
 	if (!owned_take(e, m, o, &about)) {
+		owned_begin_newer(e, m, o);
 		/* Somebody contributed to it, or we come much too late. */
-		if (o->shard.seq != layout->seq) {
+		if (o->seq != layout->seq) {
 			tally_coll_fail(e, m, c, -ESTALE, 0);
 			return;
 		}
-		if (!o->valid || o->seq != layout->seq)
-			owned_begin(e, m, o, layout->seq);
 		owned_mismatch(e, m, o, m->rank);
 		return;
 	}
@@ -245,7 +282,7 @@ void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
 		u32 words = tally_layout_words(layout, first + i);
 
 		spin_lock_bh(&o->chunk[i].lock);
-		tally_slot_reset(slot, &o->shard);
+		tally_slot_reset(slot, &o->about);
 		/* Whoever takes it learns who takes part in it. */
 		slot->mask = layout->participants;
 		slot->weight = 1;
@@ -259,22 +296,25 @@ void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
 		spin_unlock_bh(&o->chunk[i].lock);
 		owned_identify(e, m, o, i, hdr);
 		o->closed++;
+		set_bit(i, o->over);
 		set_bit(i, o->publish);
 	}
 }
 
 /*
  * Ranks that a chunk lacks.  One that nothing came for lacks all, if it is
- * known to exist.  No lock: whoever asks in vain asks again.
+ * known to exist.
  */
 static u64 owned_lacks(struct tally_owned *o, u32 chunk)
 {
-	struct tally_slot *slot = &o->chunk[chunk].slot;
+	u64 lacks = chunk < o->count ? o->about.participants : 0;
+	struct tally_chunk *c = &o->chunk[chunk];
 
-	if (READ_ONCE(slot->state) != TALLY_SLOT_UNUSED &&
-	    READ_ONCE(slot->seq) == o->seq)
-		return o->shard.participants & ~READ_ONCE(slot->mask);
-	return chunk < o->count ? o->shard.participants : 0;
+	spin_lock_bh(&c->lock);
+	if (c->slot.state != TALLY_SLOT_UNUSED && c->slot.seq == o->seq)
+		lacks = o->about.participants & ~c->slot.mask;
+	spin_unlock_bh(&c->lock);
+	return lacks;
 }
 
 /* Reliable: ask each participant for the chunks that lack it. */
@@ -282,14 +322,14 @@ static void owned_ask(struct tally_engine *e, struct tally_member *m,
 		      struct tally_owned *o)
 {
 	u32 rank, i, n = o->count ? o->count : e->config.shard_chunks;
-	const struct tally_shard *about = &o->shard;
+	u64 waits = tally_owned_waits(e, o) & ~e->rule.local;
+	const struct tally_shard *about = &o->about;
 	unsigned long *missing = e->spare;
 
 	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
 		bool any = false;
 
-		if (!(about->participants >> rank & 1) ||
-		    e->rule.local >> rank & 1)
+		if (!(waits >> rank & 1))
 			continue;
 		bitmap_zero(missing, n);
 		for (i = 0; i < n; i++) {
@@ -327,9 +367,9 @@ u64 tally_owned_waits(struct tally_engine *e, struct tally_owned *o)
 static bool owned_forsaken(struct tally_engine *e, struct tally_member *m,
 			   struct tally_owned *o)
 {
-	if (!(o->shard.flags & TALLY_F_RELIABLE) ||
+	if (!(o->about.flags & TALLY_F_RELIABLE) ||
 	    tally_coll_active(e, m, o->seq) ||
-	    tally_seq_diff(tally_majority(e, o->shard.participants, m),
+	    tally_seq_diff(tally_majority(e, o->about.participants, m),
 			   o->seq) <= 0)
 		return false;
 	tally_owned_abandon(o, TALLY_SAY_SILENT, tally_owned_waits(e, o));
@@ -340,24 +380,16 @@ static bool owned_forsaken(struct tally_engine *e, struct tally_member *m,
 u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 		    struct tally_owned *o)
 {
-	u8 state, other;
-	u64 close_ns;
-	u32 seq, i;
+	u8 other = owned_begin_newer(e, m, o);
+	u64 close_ns = o->about.close_ns;
+	u32 i;
 
-	spin_lock_bh(&o->lock);
-	state = o->shard.state;
-	seq = o->shard.seq;
-	close_ns = o->shard.close_ns;
-	other = o->shard.other;
-	spin_unlock_bh(&o->lock);
-	if (state == TALLY_SLOT_UNUSED)
+	if (!o->valid)
 		return TALLY_NEVER;
-	if (!o->valid || o->seq != seq)
-		owned_begin(e, m, o, seq);
 	if (other)
 		owned_mismatch(e, m, o, other - 1);
 
-	if (state == TALLY_SLOT_OPEN) {
+	if (o->about.state == TALLY_SLOT_OPEN) {
 		for_each_set_bit(i, o->full, e->config.shard_chunks) {
 			clear_bit(i, o->full);
 			owned_close(e, m, o, i, false);
@@ -368,12 +400,12 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 			tally_owned_expire(e, m, o);
 	}
 	tally_owned_publish(e, m, o);
-	if (o->shard.state != TALLY_SLOT_OPEN)
+	if (o->about.state != TALLY_SLOT_OPEN)
 		return TALLY_NEVER;
-	if (!(o->shard.flags & TALLY_F_RELIABLE))
+	if (!(o->about.flags & TALLY_F_RELIABLE))
 		return close_ns;
 	if (!o->ask_at)
-		o->ask_at = o->shard.start_ns + TALLY_ASK_MIN_NS;
+		o->ask_at = o->about.start_ns + TALLY_ASK_MIN_NS;
 	if (e->now >= o->ask_at) {
 		if (owned_forsaken(e, m, o))
 			return TALLY_NEVER;
@@ -395,13 +427,12 @@ static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 {
 	struct tally_owned *o = tally_owned_at(e, m, seq);
 
-	if (o->shard.state != TALLY_SLOT_UNUSED && o->shard.seq == seq) {
-		if (!o->valid || o->seq != seq)
-			return false;
-		if (o->shard.state == TALLY_SLOT_OPEN &&
+	owned_begin_newer(e, m, o);
+	if (o->valid && o->seq == seq) {
+		if (o->about.state == TALLY_SLOT_OPEN &&
 		    tally_seq_diff(majority, seq) > 0)
 			return owned_forsaken(e, m, o);
-		return o->shard.state == TALLY_SLOT_CLOSED &&
+		return o->about.state == TALLY_SLOT_CLOSED &&
 		       !tally_owned_publishing(e, o);
 	}
 	if (m->skip[seq & (e->ring - 1)] == tally_live(seq))
@@ -484,7 +515,7 @@ static void owned_complete(struct tally_engine *e, struct tally_member *m,
 	u32 i;
 
 	o->count = count;
-	if (o->shard.state != TALLY_SLOT_CLOSED || o->abort_say)
+	if (o->about.state != TALLY_SLOT_CLOSED || o->abort_say)
 		return;
 	for (i = 0; i < count; i++)
 		owned_close(e, m, o, i, true);

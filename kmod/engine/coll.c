@@ -48,8 +48,8 @@ static int submit_check(struct tally_engine *e, u32 rank,
 		if (!bits || !req->words)
 			return -EINVAL;
 		if (tally_lane_fixed(req->lane) &&
-		    tally_headroom(&e->rule, req->participants) +
-		    TALLY_LANE_BITS_MIN > bits)
+		    bits < TALLY_LANE_BITS_MIN +
+			   tally_headroom(&e->rule, req->participants))
 			return -EINVAL;
 	}
 	if (req->op != TALLY_OP_BROADCAST && req->root)
@@ -135,7 +135,7 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 	else if (req->op == TALLY_OP_REJOIN ? !m->stale :
 		 m->stale || seq_stale(e, m, req->participants, m->next))
 		err = req->op == TALLY_OP_REJOIN ? -EINVAL : -ESTALE;
-	else if (c->state != COLL_FREE)
+	else if (READ_ONCE(c->state) != COLL_FREE)
 		err = -EBUSY;
 	else
 		req->out_missing = submit_behind(e, m, c, req);
@@ -146,7 +146,7 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 	}
 	if (err == -ESTALE) {
 		fresh = !m->stale;
-		m->stale = true;
+		WRITE_ONCE(m->stale, true);
 	}
 	if (!err) {
 		c->req = *req;
@@ -156,14 +156,15 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 		if (!c->req.timeout_us)
 			c->req.timeout_us = e->config.timeout_us;
 		c->submit_ns = now;
-		if (tally_seq_diff(c->req.seq, m->zeroed) < 0 &&
+		if (tally_seq_diff(c->req.seq, READ_ONCE(m->zeroed)) < 0 &&
 		    !submit_reliable(req))
 			req->out_flags |= TALLY_SUBMITTED_ZERO;
 		c->req.out_flags = req->out_flags;
 		c->cancel = false;
 		m->wait_for = 0;
 		m->used = true;
-		m->next++;
+		WRITE_ONCE(m->next, m->next + 1);
+		/* Engine context sees the request with the state. */
 		smp_store_release(&c->state, COLL_QUEUED);
 	}
 	spin_unlock_bh(&m->lock);
@@ -190,10 +191,11 @@ int tally_engine_fetch(struct tally_engine *e, u32 rank, u32 seq, bool any,
 	/* Oldest first: the ring's place after the newest is the oldest. */
 	for (i = 0; i < e->window; i++) {
 		struct tally_coll *c = tally_coll_at(e, m, m->next + i);
+		u8 state = READ_ONCE(c->state);
 
-		if (c->state == COLL_FREE || (!any && c->req.seq != seq))
+		if (state == COLL_FREE || (!any && c->req.seq != seq))
 			continue;
-		if (c->state != COLL_DONE) {
+		if (state != COLL_DONE) {
 			ret = 0;
 			if (any)
 				continue;
@@ -218,10 +220,10 @@ u32 tally_engine_ready(struct tally_engine *e, u32 rank)
 		return 0;
 	spin_lock_bh(&m->lock);
 	for (i = 0; i < e->window; i++) {
-		if (m->coll[i].state == COLL_DONE)
+		if (READ_ONCE(m->coll[i].state) == COLL_DONE)
 			ready |= TALLY_READY_READ;
 	}
-	if (tally_coll_at(e, m, m->next)->state == COLL_FREE &&
+	if (READ_ONCE(tally_coll_at(e, m, m->next)->state) == COLL_FREE &&
 	    (!m->wait_for || m->stale))
 		ready |= TALLY_READY_WRITE;
 	spin_unlock_bh(&m->lock);
@@ -240,11 +242,8 @@ static void coll_import(struct tally_engine *e, struct tally_member *m,
 
 		if (!o->valid || o->seq != c->req.seq || !o->closed)
 			continue;
-		for (i = 0; i < e->config.shard_chunks; i++) {
-			if (o->chunk[i].slot.state == TALLY_SLOT_CLOSED &&
-			    o->chunk[i].slot.seq == o->seq)
-				tally_owned_deliver(e, o, i);
-		}
+		for_each_set_bit(i, o->over, e->config.shard_chunks)
+			tally_owned_deliver(e, o, i);
 	}
 }
 
@@ -254,6 +253,7 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 {
 	struct tally_submit *req = &c->req;
 	u8 flags = submit_reliable(req) ? TALLY_F_RELIABLE : 0;
+	struct tally_layout layout = {};
 	u32 i;
 
 	tally_event(e, TALLY_TRACE_SUBMIT, m->rank, req->seq, 0, 0,
@@ -264,12 +264,15 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 		return;
 	}
 	c->expire_ns = c->submit_ns + 1000ull * req->timeout_us;
-	tally_layout_init(&c->layout, req->op, req->participants, req->seq,
+	tally_layout_init(&layout, req->op, req->participants, req->seq,
 			  req->words, e->config.cell_words, req->root);
-	c->shape = tally_shape(req->op, flags, req->lane, req->dtype,
-			       req->words, e->config.cell_words, req->root);
+	tally_words_put(&c->layout, &layout, sizeof(layout));
+	WRITE_ONCE(c->shape, tally_shape(req->op, flags, req->lane, req->dtype,
+					 req->words, e->config.cell_words,
+					 req->root));
+	WRITE_ONCE(c->lane, req->lane);
 	c->bad = false;
-	c->progress_ns = 0;
+	WRITE_ONCE(c->progress_ns, 0ull);
 	atomic_set(&c->missing, c->layout.chunks);
 	atomic_set(&c->partial, 0);
 	atomic_set(&c->voided, 0);
@@ -288,7 +291,10 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 	tally_coll_send_init(e, m, c);
 	for (i = 0; i < c->layout.chunks; i++)
 		WRITE_ONCE(c->cell[i], req->seq << 3 | CELL_EMPTY);
+	/* Promises bind before the first RESULT can come, VOIDs fill after. */
+	tally_promise_import(e, c);
 	WRITE_ONCE(c->state, COLL_ACTIVE);
+	/* Receive context sees layout and open cells with it. */
 	smp_store_release(&c->live, tally_live(req->seq));
 	tally_promise_import(e, c);
 	coll_import(e, m, c);
@@ -306,23 +312,19 @@ static void report_own(struct tally_engine *e, struct tally_member *m,
 {
 	struct tally_owned *o = tally_owned_at(e, m, c->req.seq);
 	struct tally_completion *out = &c->out;
-	struct tally_shard *shard = &o->shard;
-	u32 rank, i;
+	struct tally_shard *shard = &o->about;
+	u32 i;
 
 	memset(out->arrival_us, 0xff, sizeof(out->arrival_us));
-	if (!o->valid || o->seq != c->req.seq || shard->seq != c->req.seq ||
+	if (!o->valid || o->seq != c->req.seq ||
+	    tally_seq_diff(o->seq, m->base - e->window) < 0 ||
 	    tally_op_gathers(c->req.op))
 		return;
 	out->own_chunks = o->closed;
-	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
-		if (shard->seen >> rank & 1)
-			out->arrival_us[rank] = shard->arrival_us[rank];
-	}
-	for (i = 0; i < e->config.shard_chunks; i++) {
+	tally_owned_arrivals(o, out->arrival_us);
+	for_each_set_bit(i, o->over, e->config.shard_chunks) {
 		struct tally_slot *slot = &o->chunk[i].slot;
 
-		if (slot->state != TALLY_SLOT_CLOSED || slot->seq != o->seq)
-			continue;
 		out->late |= slot->participants & ~slot->mask;
 		out->aligned += slot->aligned;
 	}
@@ -332,7 +334,7 @@ static void report_own(struct tally_engine *e, struct tally_member *m,
 }
 
 void tally_coll_end(struct tally_engine *e, struct tally_member *m,
-			  struct tally_coll *c, int status, u64 missing)
+		    struct tally_coll *c, int status, u64 missing)
 {
 	struct tally_completion *out = &c->out;
 
@@ -398,7 +400,7 @@ static void fail_tell(struct tally_engine *e, struct tally_member *m,
 {
 	struct tally_owned *o = tally_owned_at(e, m, c->req.seq);
 	bool open = o->valid && o->seq == c->req.seq &&
-		    o->shard.state == TALLY_SLOT_OPEN;
+		    o->about.state == TALLY_SLOT_OPEN;
 
 	if (status == -ECANCELED)
 		tally_abort_send(e, m, c->req.seq, c->req.participants,
@@ -464,16 +466,17 @@ void tally_stale_sweep(struct tally_engine *e, struct tally_member *m)
 
 	for (i = 0; i < e->window; i++) {
 		struct tally_coll *c = &m->coll[i];
-		u8 state = READ_ONCE(c->state);
+		/* Pairs with SUBMIT's release. */
+		u8 state = smp_load_acquire(&c->state);
 
+		if (state != COLL_QUEUED && state != COLL_ACTIVE)
+			continue;
 		if (c->req.op == TALLY_OP_REJOIN)
 			continue;
 		if (state == COLL_QUEUED)
 			WRITE_ONCE(c->live, 0);
-		if (state == COLL_QUEUED || state == COLL_ACTIVE) {
-			coll_seal(c);
-			tally_coll_end(e, m, c, -ESTALE, 0);
-		}
+		coll_seal(c);
+		tally_coll_end(e, m, c, -ESTALE, 0);
 	}
 }
 
@@ -484,7 +487,7 @@ void tally_member_stale(struct tally_engine *e, struct tally_member *m)
 
 	spin_lock_bh(&m->lock);
 	was = m->stale;
-	m->stale = true;
+	WRITE_ONCE(m->stale, true);
 	spin_unlock_bh(&m->lock);
 	if (!was)
 		stale_note(e, m);
@@ -522,7 +525,8 @@ u64 tally_coll_run(struct tally_engine *e, struct tally_member *m,
 		tally_coll_fail(e, m, c, -ECANCELED, 0);
 		return TALLY_NEVER;
 	}
-	if (!atomic_read(&c->missing)) {
+	/* Whoever fetches it finds what receive contexts have copied. */
+	if (!atomic_read_acquire(&c->missing)) {
 		tally_coll_end(e, m, c, c->bad ? -ERANGE : 0, 0);
 		return TALLY_NEVER;
 	}
@@ -554,7 +558,8 @@ int tally_engine_cancel(struct tally_engine *e, u32 rank, u32 seq, u64 now)
 		return -ENOENT;
 	e->now = now;
 	c = tally_coll_at(e, m, seq);
-	state = READ_ONCE(c->state);
+	/* Pairs with SUBMIT's release. */
+	state = smp_load_acquire(&c->state);
 	if ((state != COLL_QUEUED && state != COLL_ACTIVE) ||
 	    c->req.seq != seq)
 		return -ENOENT;

@@ -59,7 +59,24 @@ enum promise {
 	PROMISE_HELD,	/* the RESULT is here, and was sent */
 	PROMISE_VOID,	/* known to be VOID */
 	PROMISE_GONE,	/* too late to say */
+	PROMISE_LATER,	/* the RESULT is just being copied: ask again */
 };
+
+/* Is a local rank's cell of this chunk being filled? */
+static bool chunk_filling(struct tally_engine *e, u32 seq, u32 shard, u32 chunk)
+{
+	struct tally_member *m;
+
+	tally_for_each_member(e, m) {
+		struct tally_coll *c = tally_coll_active(e, m, seq);
+
+		if (c && chunk < tally_layout_count(&c->layout, shard) &&
+		    tally_cell_state(c, tally_layout_first(&c->layout, shard) +
+					chunk) == CELL_FILLING)
+			return true;
+	}
+	return false;
+}
 
 /* This node's answer for one chunk, to @node. */
 static enum promise promise_make(struct tally_engine *e, u32 node, u32 seq,
@@ -78,11 +95,19 @@ static enum promise promise_make(struct tally_engine *e, u32 node, u32 seq,
 		return PROMISE_MADE;
 	if (tally_serve_held(e, node, seq, shard, chunk, &gone))
 		return PROMISE_HELD;
+	if (chunk_filling(e, seq, shard, chunk))
+		return PROMISE_LATER;
 	if (gone)
 		return PROMISE_GONE;
 	set_bit(bit, ledger->promised);
 	promise_cells(e, seq, shard, chunk);
-	return PROMISE_MADE;
+	/* The owner's RESULT may have come in between: then nothing is said. */
+	gone = false;
+	if (!chunk_filling(e, seq, shard, chunk) &&
+	    !tally_serve_held(e, e->config.self, seq, shard, chunk, &gone))
+		return PROMISE_MADE;
+	clear_bit(bit, ledger->promised);
+	return PROMISE_LATER;
 }
 
 /* VOID goes into the local ranks' cells, as if a holder had sent it. */
@@ -279,6 +304,7 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 			tally_packet_send(e, node, &busy, NULL);
 			return;
 		case PROMISE_HELD:
+		case PROMISE_LATER:
 			break;
 		}
 	}

@@ -11,6 +11,7 @@ static void owned_free(struct tally_owned *o)
 {
 	tally_free(o->full);
 	tally_free(o->opened);
+	tally_free(o->over);
 	tally_free(o->publish);
 	tally_free(o->echoed);
 	tally_free(o->chunk);
@@ -61,12 +62,13 @@ static int owned_init(struct tally_engine *e, struct tally_owned *o)
 	spin_lock_init(&o->lock);
 	o->full = tally_zalloc(bits_bytes(n));
 	o->opened = tally_zalloc(bits_bytes(n));
+	o->over = tally_zalloc(bits_bytes(n));
 	o->publish = tally_zalloc(bits_bytes(n));
 	o->echoed = tally_zalloc(bits_bytes(n));
 	o->chunk = tally_zalloc((size_t)n * sizeof(*o->chunk));
 	o->cells = tally_zalloc((size_t)n * e->cell_bytes);
-	if (!o->full || !o->opened || !o->publish || !o->echoed || !o->chunk ||
-	    !o->cells)
+	if (!o->full || !o->opened || !o->over || !o->publish || !o->echoed ||
+	    !o->chunk || !o->cells)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		spin_lock_init(&o->chunk[i].lock);
@@ -211,7 +213,7 @@ u64 tally_engine_bytes(const struct tally_engine_config *config)
 {
 	u64 cells = tally_config_cells(config), n = config->shard_chunks;
 	u64 coll = sizeof(struct tally_coll) + cells * 12 + bits_bytes(cells);
-	u64 owned = sizeof(struct tally_owned) + 4 * bits_bytes(n) +
+	u64 owned = sizeof(struct tally_owned) + 5 * bits_bytes(n) +
 		    n * (sizeof(struct tally_chunk) +
 			 tally_config_cell_bytes(config));
 	u64 member = sizeof(struct tally_member) + config->window *
@@ -244,6 +246,7 @@ static u64 member_colls(struct tally_engine *e, struct tally_member *m)
 	for (i = 0; i < e->window; i++) {
 		struct tally_coll *c = tally_coll_at(e, m, next + i);
 
+		/* Pairs with SUBMIT's release. */
 		if (smp_load_acquire(&c->state) == COLL_QUEUED)
 			tally_coll_activate(e, m, c);
 		if (READ_ONCE(c->state) != COLL_ACTIVE)
@@ -362,9 +365,10 @@ int tally_engine_attach(struct tally_engine *e, u32 rank, void *tx,
 		m->coll[i].state = COLL_FREE;
 	m->tx = tx;
 	m->result = result;
-	m->stale = m->used ||
-		   tally_seq_diff(m->next, tally_majority(e, e->config.members,
-						    m) - e->window) < 0;
+	WRITE_ONCE(m->stale, m->used ||
+		   tally_seq_diff(m->next,
+				  tally_majority(e, e->config.members, m) -
+				  e->window) < 0);
 	m->wait_for = 0;
 	m->attached = true;
 	*seq = m->next;

@@ -14,6 +14,9 @@
  * Locks, outer first: member->lock (window of submissions), chunk->lock (one
  * slot), owned->lock (one shard's clock).  The first is never held with the
  * others.  What has no lock named is touched in engine context only.
+ *
+ * A slot and its cell do not change any more once engine context has closed it,
+ * until its place is taken by seq + R: not before base > seq + W.
  */
 #ifndef _TALLY_INTERNAL_H
 #define _TALLY_INTERNAL_H
@@ -33,7 +36,6 @@
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
 #define TALLY_REMINDERS		8
 #define TALLY_SEQ_FAR		(1u << 29) /* no mark stays so far behind */
-#define TALLY_SINCE_GONE	1ull	/* settle.since: the owner keeps none */
 
 /* A result cell's word: seq << 3 | state, so that an old claim cannot win. */
 enum tally_cell_state {
@@ -55,7 +57,9 @@ struct tally_chunk {
  * @full: chunks that all participants are in; set by receive context
  * @opened: chunks that anything came for; set under @lock
  * @seq: collective that the fields below are about, if @valid
- * @closed: chunks closed
+ * @about: what @shard was when engine context first saw it; its state is CLOSED
+ *	once engine context has ended it
+ * @closed: chunks closed, as many as bits in @over
  * @count: chunks of the shard; 0 until a local submit tells
  * @publish: closed chunks that members wait for
  * @echoed: rejoining: chunks that were answered with a block of zeros
@@ -73,8 +77,10 @@ struct tally_owned {
 
 	bool			valid;
 	u32			seq;
+	struct tally_shard	about;
 	u32			closed;
 	u32			count;
+	unsigned long		*over;
 	unsigned long		*publish;
 	unsigned long		*echoed;
 	u8			abort_say;
@@ -100,17 +106,41 @@ enum tally_coll_state {
 /**
  * struct tally_settle - what is asked for one shard
  * @at: when to ask next
- * @since: the owner has been silent since; 0: not asked yet;
- *	TALLY_SINCE_GONE: it said that it keeps none any more
+ * @since: the owner has been silent since; 0: not asked yet
+ * @gone_ns: when the owner said that it keeps none any more; 0: it did not
  * @wait_ns: between asks
  * @waits_for: ranks that the owner said it waits for
  */
 struct tally_settle {
 	u64	at;
 	u64	since;
+	u64	gone_ns;
 	u64	wait_ns;
 	u64	waits_for;
 };
+
+typedef u32 tally_word __attribute__((__may_alias__));
+
+/* Copies to and from what another context reads or writes at the same time. */
+static inline void tally_words_put(void *to, const void *from, u32 bytes)
+{
+	const tally_word *in = from;
+	tally_word *out = to;
+	u32 i;
+
+	for (i = 0; i < bytes / sizeof(*out); i++)
+		WRITE_ONCE(out[i], in[i]);
+}
+
+static inline void tally_words_get(void *to, const void *from, u32 bytes)
+{
+	const tally_word *in = from;
+	tally_word *out = to;
+	u32 i;
+
+	for (i = 0; i < bytes / sizeof(*out); i++)
+		out[i] = READ_ONCE(in[i]);
+}
 
 /**
  * struct tally_coll - a collective of a local rank
@@ -119,6 +149,8 @@ struct tally_settle {
  * @missing: cells without an outcome
  * @progress_ns: last RESULT, written by anyone
  * @cell: by chunk of the buffer: see enum tally_cell_state
+ * @layout: how it is cut; receive context reads it, @shape and @lane, and
+ *	believes them if it can claim a cell after that
  * @tosend: chunks to contribute (again)
  * @sending: shards that @tosend has chunks of
  * @sent: shards whose first pass is over: what follows is REPAIR
@@ -142,6 +174,7 @@ struct tally_coll {
 
 	struct tally_layout	layout;
 	u32			shape;
+	u32			lane;
 	bool			cancel;
 	bool			bad;
 	u64			submit_ns;
@@ -434,6 +467,7 @@ u32 tally_bits_next(const struct tally_hdr *hdr, const void *payload, u32 limit,
 	     (i) = tally_bits_next((hdr), (payload), (limit), (i) + 1))
 
 /* owned.c: receive context and local members */
+void tally_owned_arrivals(const struct tally_owned *o, u32 *arrival_us);
 enum tally_drop tally_owned_add(struct tally_engine *e, struct tally_member *m,
 				const struct tally_hdr *hdr,
 				const struct tally_payload *payload, u64 over,

@@ -37,6 +37,38 @@ static enum tally_drop owned_open(struct tally_engine *e,
 	return why;
 }
 
+/*
+ * Note when a packet of @rank came, late or not.  Times of arrival are hints
+ * for people: no lock, and one may be lost to the shard that comes next.
+ */
+static tally_hint void owned_arrival(struct tally_owned *o, u32 seq, u32 rank,
+				     u64 now)
+{
+	struct tally_shard *shard = &o->shard;
+	u64 start_ns = shard->start_ns, seen, us;
+
+	if (shard->seq != seq || now < start_ns)
+		return;
+	us = div_u64(now - start_ns, 1000);
+	shard->arrival_us[rank] = us > U32_MAX ? U32_MAX : (u32)us;
+	do {
+		seen = shard->seen;
+	} while (!(seen >> rank & 1) &&
+		 cmpxchg(&shard->seen, seen, seen | 1ull << rank) != seen);
+}
+
+/* By rank, for a report; stays as it is for ranks that nothing came from. */
+tally_hint void tally_owned_arrivals(const struct tally_owned *o,
+				     u32 *arrival_us)
+{
+	u32 rank;
+
+	for (rank = 0; rank < TALLY_RANKS_MAX; rank++) {
+		if (o->shard.seen >> rank & 1)
+			arrival_us[rank] = o->shard.arrival_us[rank];
+	}
+}
+
 static void owned_add_words(struct tally_engine *e, struct tally_owned *o,
 			    struct tally_chunk *c, const struct tally_hdr *hdr,
 			    const struct tally_payload *payload, u64 over)
@@ -91,7 +123,7 @@ enum tally_drop tally_owned_add(struct tally_engine *e, struct tally_member *m,
 	spin_unlock(&c->lock);
 
 	if (why == TALLY_KEEP || why == TALLY_DROP_LATE)
-		tally_shard_arrival(&o->shard, seq, rank, now);
+		owned_arrival(o, seq, rank, now);
 	if (why == TALLY_DROP_MISMATCH) {
 		spin_lock(&o->lock);
 		if (o->shard.seq == seq)

@@ -41,6 +41,9 @@ static inline void tally_free_keys(void *p, size_t bytes)
 	kvfree_sensitive(p, bytes);
 }
 
+/* A function that reads or writes hints which others write at the same time. */
+#define tally_hint __no_kcsan
+
 #else
 
 #include "port_user.h"

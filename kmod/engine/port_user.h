@@ -26,6 +26,7 @@ typedef int8_t s8;
 typedef int32_t s32;
 typedef long long s64;
 
+#define U32_MAX			UINT32_MAX
 #define BITS_PER_LONG		((int)sizeof(long) * CHAR_BIT)
 #define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
@@ -45,6 +46,7 @@ typedef long long s64;
 #define cmpxchg(p, old, new)	({ __typeof__(*(p)) _o = (old); \
 	__atomic_compare_exchange_n((p), &_o, (new), 0, __ATOMIC_SEQ_CST, \
 				    __ATOMIC_SEQ_CST); _o; })
+#define tally_hint		__attribute__((no_sanitize("thread")))
 #define cpu_relax()		__atomic_signal_fence(__ATOMIC_SEQ_CST)
 
 typedef struct {
@@ -52,6 +54,7 @@ typedef struct {
 } atomic_t;
 
 #define atomic_read(v)		READ_ONCE((v)->counter)
+#define atomic_read_acquire(v)	smp_load_acquire(&(v)->counter)
 #define atomic_set(v, i)	WRITE_ONCE((v)->counter, (i))
 #define atomic_inc(v)		((void)__atomic_add_fetch(&(v)->counter, 1, \
 							  __ATOMIC_SEQ_CST))
@@ -118,7 +121,10 @@ static inline u32 find_next_bit(const unsigned long *map, u32 size, u32 from)
 
 static inline void bitmap_zero(unsigned long *map, u32 bits)
 {
-	memset(map, 0, BITS_TO_LONGS(bits) * sizeof(long));
+	u32 i;
+
+	for (i = 0; i < (u32)BITS_TO_LONGS(bits); i++)
+		WRITE_ONCE(map[i], 0ul);
 }
 
 static inline bool bitmap_empty(const unsigned long *map, u32 bits)

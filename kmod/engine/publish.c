@@ -81,13 +81,13 @@ static u32 send_receipt(struct tally_engine *e, struct tally_member *m,
 	       2 * (n + 1) <= e->config.cell_words)
 		n++;
 	tally_packet_init(e, &hdr, TALLY_RECEIPT, m);
-	hdr.lane = o->shard.lane;
-	hdr.flags = o->shard.flags & TALLY_F_RELIABLE;
+	hdr.lane = o->about.lane;
+	hdr.flags = o->about.flags & TALLY_F_RELIABLE;
 	hdr.seq = tally_put32(o->seq);
-	hdr.shard = tally_put16(o->shard.index);
+	hdr.shard = tally_put16(o->about.index);
 	hdr.chunk = tally_put32(o->batch[i]);
 	hdr.words = tally_put16(2 * n);
-	hdr.shape = tally_put32(o->shard.shape);
+	hdr.shape = tally_put32(o->about.shape);
 	return tally_packet_send(e, node, &hdr, &o->receipt[i]) ? n : 0;
 }
 
@@ -95,8 +95,8 @@ static u32 send_receipt(struct tally_engine *e, struct tally_member *m,
 static bool batch_send(struct tally_engine *e, struct tally_member *m,
 		       struct tally_owned *o)
 {
-	u64 nodes = tally_nodes_of(e, o->shard.participants);
-	bool receipts = o->shard.op == TALLY_OP_REDUCE_SCATTER;
+	u64 nodes = tally_nodes_of(e, o->about.participants);
+	bool receipts = o->about.op == TALLY_OP_REDUCE_SCATTER;
 	u32 node, i, n;
 
 	for (node = o->batch_at / o->batch_n; node < e->config.nodes; node++) {

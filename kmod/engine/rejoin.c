@@ -13,13 +13,16 @@
 void tally_rejoin_begin(struct tally_engine *e, struct tally_member *m,
 			struct tally_coll *c)
 {
-	m->state_seen = 0;
+	u32 from = m->base;
+
+	WRITE_ONCE(m->state_seen, 0ull);
 	/* Not where it has contributed: a block of zeros would hide that. */
-	m->rejoin_from = m->base;
-	if (tally_seq_diff(c->req.seq, m->rejoin_from) > 0)
-		m->rejoin_from = c->req.seq;
+	if (tally_seq_diff(c->req.seq, from) > 0)
+		from = c->req.seq;
+	WRITE_ONCE(m->rejoin_from, from);
 	c->expire_ns = c->submit_ns + 1000ull * c->req.timeout_us;
 	WRITE_ONCE(c->state, COLL_ACTIVE);
+	/* Receive context sees what a state must be later than. */
 	smp_store_release(&m->rejoining, true);
 }
 
@@ -39,6 +42,7 @@ void tally_rejoin_seen(struct tally_engine *e, struct tally_member *m,
 	if (cmpxchg(&m->state_seen, 0ull, STATE_CLAIM))
 		return;
 	m->state_mask = participants;
+	/* Engine context sees the mask with it. */
 	smp_store_release(&m->state_seen, STATE_SEEN | seq |
 			  (u64)tally_shard_owner(participants, n, seq, shard)
 			  << 32);
@@ -49,13 +53,13 @@ void tally_rejoin_seen(struct tally_engine *e, struct tally_member *m,
 static void rejoin_echo(struct tally_engine *e, struct tally_member *m,
 			struct tally_owned *o, u32 chunk)
 {
-	const struct tally_shard *shard = &o->shard;
+	const struct tally_shard *shard = &o->about;
 	u32 n = tally_mask_count(shard->participants), i, owner;
 	struct tally_payload none = {};
 	struct tally_hdr hdr;
 
 	if (tally_seq_diff(o->seq, m->zeroed) >= 0)
-		m->zeroed = o->seq + 1;
+		WRITE_ONCE(m->zeroed, o->seq + 1);
 	for (i = 0; i < n; i++) {
 		tally_packet_init(e, &hdr, TALLY_CONTRIB, m);
 		hdr.lane = shard->lane;
@@ -88,10 +92,9 @@ static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
 {
 	u32 i;
 
-	if (!o->valid || o->shard.seq != o->seq ||
-	    o->shard.state != TALLY_SLOT_OPEN ||
-	    o->shard.flags & TALLY_F_RELIABLE ||
-	    !(o->shard.participants >> m->rank & 1) ||
+	if (!o->valid || o->about.state != TALLY_SLOT_OPEN ||
+	    o->about.flags & TALLY_F_RELIABLE ||
+	    !(o->about.participants >> m->rank & 1) ||
 	    tally_seq_diff(o->seq, m->rejoin_from) < 0)
 		return;
 	for_each_set_bit(i, o->opened, e->config.shard_chunks) {
@@ -108,10 +111,12 @@ static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
 u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c)
 {
-	u64 seen = smp_load_acquire(&m->state_seen) & STATE_SEEN ?
-		   m->state_seen : 0;
+	/* Pairs with the release in tally_rejoin_seen(). */
+	u64 seen = smp_load_acquire(&m->state_seen);
 	u32 i, seq = (u32)seen;
 
+	if (!(seen & STATE_SEEN))
+		seen = 0;
 	if (c->cancel || (!seen && e->now >= c->expire_ns)) {
 		tally_coll_fail(e, m, c, c->cancel ? -ECANCELED : -ETIMEDOUT,
 				0);
@@ -125,8 +130,8 @@ u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 	WRITE_ONCE(m->rejoining, false);
 	m->gap_to = seq;
 	spin_lock_bh(&m->lock);
-	m->next = seq;
-	m->stale = false;
+	WRITE_ONCE(m->next, seq);
+	WRITE_ONCE(m->stale, false);
 	spin_unlock_bh(&m->lock);
 	WRITE_ONCE(m->done, seq);
 	WRITE_ONCE(e->peer[m->rank].done, seq);

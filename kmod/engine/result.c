@@ -8,6 +8,7 @@
 
 u32 tally_cell_state(struct tally_coll *c, u32 at)
 {
+	/* Pairs with the release of a FULL cell: its bytes are there. */
 	return smp_load_acquire(&c->cell[at]) & 7;
 }
 
@@ -26,11 +27,11 @@ bool tally_cell_move(struct tally_coll *c, u32 at, u32 from, u32 to)
 
 /* The owner's own word, or a copy that somebody else holds? */
 static bool result_from_owner(struct tally_engine *e,
-			      const struct tally_coll *c,
+			      const struct tally_layout *layout,
 			      const struct tally_hdr *hdr)
 {
-	u32 owner = tally_shard_owner(c->layout.participants, c->layout.n,
-				      c->layout.seq, tally_get16(hdr->shard));
+	u32 owner = tally_shard_owner(layout->participants, layout->n,
+				      layout->seq, tally_get16(hdr->shard));
 
 	return e->config.node[owner] ==
 	       e->config.node[tally_get16(hdr->rank)];
@@ -39,9 +40,9 @@ static bool result_from_owner(struct tally_engine *e,
 /* Does @hdr fit the collective?  @at receives its place in the buffer. */
 static enum tally_drop result_check(struct tally_engine *e,
 				    struct tally_coll *c,
+				    const struct tally_layout *layout,
 				    const struct tally_hdr *hdr, u32 *at)
 {
-	const struct tally_layout *layout = &c->layout;
 	u32 shard = tally_get16(hdr->shard), chunk = tally_get32(hdr->chunk);
 	u32 words = tally_get16(hdr->words);
 	u64 mask = tally_get64(hdr->mask);
@@ -51,8 +52,11 @@ static enum tally_drop result_check(struct tally_engine *e,
 	if (!(layout->participants >> tally_get16(hdr->rank) & 1) ||
 	    mask & ~layout->participants)
 		return TALLY_DROP_PARTICIPANTS;
-	if (tally_get32(hdr->shape) != c->shape ||
-	    hdr->lane != c->req.lane)
+	if (tally_get32(hdr->shape) != READ_ONCE(c->shape) ||
+	    hdr->lane != READ_ONCE(c->lane))
+		return TALLY_DROP_MISMATCH;
+	/* Only a reduce_scatter does without the values. */
+	if (hdr->type == TALLY_RECEIPT && layout->op != TALLY_OP_REDUCE_SCATTER)
 		return TALLY_DROP_MISMATCH;
 	*at = tally_layout_first(layout, shard) + chunk;
 	if (*at >= e->cells)
@@ -65,11 +69,10 @@ static enum tally_drop result_check(struct tally_engine *e,
 }
 
 static void cell_copy(struct tally_engine *e, struct tally_member *m,
-		      struct tally_coll *c, u32 at,
-		      const struct tally_hdr *hdr,
+		      u32 at, const struct tally_hdr *hdr,
 		      const struct tally_payload *payload)
 {
-	u8 *cell = tally_result_cell(e, m, c->layout.seq, at);
+	u8 *cell = tally_result_cell(e, m, tally_get32(hdr->seq), at);
 	u8 *to = cell + sizeof(*hdr);
 	u32 i;
 
@@ -81,7 +84,8 @@ static void cell_copy(struct tally_engine *e, struct tally_member *m,
 }
 
 /* What the report will say of a filled cell; the usual one costs nothing. */
-static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
+static void cell_note(struct tally_coll *c, u64 participants,
+		      const struct tally_hdr *hdr)
 {
 	u64 mask = tally_get64(hdr->mask);
 	u64 flags = hdr->flags & (TALLY_F_STICKY | TALLY_F_PARTIAL |
@@ -89,7 +93,7 @@ static void cell_note(struct tally_coll *c, const struct tally_hdr *hdr)
 
 	if ((u64)atomic64_read(&c->any) != (atomic64_read(&c->any) | mask))
 		atomic64_or(mask, &c->any);
-	if (mask != c->layout.participants) {
+	if (mask != participants) {
 		atomic64_and(mask, &c->all);
 		atomic_inc(&c->partial);
 	}
@@ -121,21 +125,21 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 {
 	u32 seq = tally_get32(hdr->seq), at;
 	struct tally_coll *c = tally_coll_at(e, m, seq);
+	struct tally_layout layout;
 	enum tally_drop why;
 	bool owner;
 
 	if (READ_ONCE(m->rejoining))
 		tally_rejoin_seen(e, m, hdr);
+	/* Pairs with the activation's release. */
 	if (smp_load_acquire(&c->live) != tally_live(seq))
 		return tally_seq_diff(seq, READ_ONCE(m->next)) >= 0 ?
 			TALLY_DROP_AHEAD : TALLY_DROP_UNWANTED;
-	why = result_check(e, c, hdr, &at);
+	tally_words_get(&layout, &c->layout, sizeof(layout));
+	why = result_check(e, c, &layout, hdr, &at);
 	if (why)
 		return why;
-	/* Only a reduce_scatter does without the values. */
-	if (hdr->type == TALLY_RECEIPT && c->req.op != TALLY_OP_REDUCE_SCATTER)
-		return TALLY_DROP_MISMATCH;
-	owner = result_from_owner(e, c, hdr);
+	owner = result_from_owner(e, &layout, hdr);
 	if (!owner && !(hdr->flags & TALLY_F_REPAIR))
 		return TALLY_DROP_OWNER;
 
@@ -146,8 +150,9 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 		    !cell_claim(c, seq, at, CELL_PROMISED, CELL_FILLING))
 			return TALLY_DROP_DUPLICATE;
 	}
-	cell_copy(e, m, c, at, hdr, payload);
-	cell_note(c, hdr);
+	cell_copy(e, m, at, hdr, payload);
+	cell_note(c, layout.participants, hdr);
+	/* Whoever finds it FULL may read it. */
 	smp_store_release(&c->cell[at], seq << 3 | CELL_FULL);
 	WRITE_ONCE(c->progress_ns, now);
 	if (atomic_dec_and_test(&c->missing))

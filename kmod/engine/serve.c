@@ -98,24 +98,17 @@ static void busy_send(struct tally_engine *e, struct tally_member *m, u32 node,
 static bool serve_owned(struct tally_engine *e, struct tally_member *m,
 			struct tally_owned *o, u32 node, u32 chunk)
 {
-	struct tally_slot *slot = &o->chunk[chunk].slot;
-
-	if (slot->state == TALLY_SLOT_CLOSED && slot->seq == o->seq) {
+	if (test_bit(chunk, o->over)) {
 		if (!test_bit(chunk, o->publish))
 			serve_cell(e, m, node, tally_owned_cell(e, o, chunk),
-				   o->shard.op);
+				   o->about.op);
 		return true;
 	}
-	if (o->shard.state != TALLY_SLOT_CLOSED)
+	if (o->about.state != TALLY_SLOT_CLOSED)
 		return false;
 	/* Nothing came for it before the shard closed: it is VOID, for all. */
-	if (slot->state == TALLY_SLOT_UNUSED ||
-	    tally_seq_diff(slot->seq, o->seq) < 0 ||
-	    tally_seq_forgotten(slot->seq, m->base)) {
-		tally_owned_void(e, m, o, chunk);
-		return true;
-	}
-	return false;
+	tally_owned_void(e, m, o, chunk);
+	return test_bit(chunk, o->over);
 }
 
 /* A shard of ours that is asked for and that nothing has come for. */
@@ -171,7 +164,7 @@ static void nack_owned(struct tally_engine *e, struct tally_member *m,
 		    !serve_owned(e, m, o, node, i))
 			open = true;
 	}
-	if (open && o->shard.state == TALLY_SLOT_OPEN)
+	if (open && o->about.state == TALLY_SLOT_OPEN)
 		busy_send(e, m, node, hdr, TALLY_SAY_OPEN,
 			  tally_owned_waits(e, o));
 	else if (open)

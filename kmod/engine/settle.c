@@ -73,17 +73,20 @@ static void ask_others(struct tally_engine *e, struct tally_member *m,
 {
 	u64 nodes = tally_nodes_of(e, c->layout.participants) &
 		    ~(1ull << e->config.self | 1ull << owner_node);
+	bool own = owner_node == e->config.self;
+	bool reliable = tally_op_reliable(c->req.op, c->req.flags);
+	struct tally_settle *ask = &c->ask[shard];
+	u64 gone_ns = own ? ask->since : ask->gone_ns;
 	u32 node;
 
-	/* The owner keeps it no more, and there is nobody else to ask. */
-	if (!nodes && c->ask[shard].since == TALLY_SINCE_GONE) {
+	/* The owner keeps it no more, and nobody else has it. */
+	if (gone_ns && (!nodes || ((own || reliable) && e->now - gone_ns >=
+				   4 * settle_ns(e, m, c, owner_node)))) {
 		tally_coll_fail(e, m, c, -ESTALE, e->node[owner_node].ranks &
 						  c->layout.participants);
 		return;
 	}
-
-	if (owner_node != e->config.self &&
-	    !tally_op_reliable(c->req.op, c->req.flags)) {
+	if (!own && !reliable) {
 		tally_decide_ask(e, m, c, shard);
 		return;
 	}
@@ -121,14 +124,15 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 				      c->req.seq, shard);
 	u32 node = e->config.node[owner];
 	struct tally_settle *ask = &c->ask[shard];
-	u64 first = late ? e->now : ask_first(e, c, node), idle;
+	u64 first = late ? e->now : ask_first(e, c, node), idle, progress;
 
 	/* A shard of this node closes by itself, unless it was given up. */
 	if (node == e->config.self && !own_given_up(e, owner, c->req.seq))
 		return TALLY_NEVER;
 	/* Others' RESULTs have come and stopped coming: one may be lost. */
-	if (!ask->since && c->progress_ns) {
-		idle = READ_ONCE(c->progress_ns) +
+	progress = READ_ONCE(c->progress_ns);
+	if (!ask->since && progress) {
+		idle = progress +
 		       max(4 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
 		first = min(first, idle);
 	}
@@ -146,7 +150,9 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 		ask->wait_ns = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
 	if (node != e->config.self)
 		ask_node(e, m, c, shard, node);
-	if (e->now - ask->since >= settle_ns(e, m, c, node))
+	/* An owner may take its whole bound, unless it says that it has ended. */
+	if (e->now - ask->since >= settle_ns(e, m, c, node) &&
+	    (ask->since == 1 || late || e->now >= ask_first(e, c, node)))
 		ask_others(e, m, c, shard, node);
 	ask->at = e->now + ask->wait_ns;
 	ask->wait_ns = min(ask->wait_ns + ask->wait_ns / 2, TALLY_ASK_MAX_NS);
@@ -194,6 +200,13 @@ u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
 	       (c->layout.participants & ~owners & ~c->promised[at]);
 }
 
+static void owner_gone(struct tally_engine *e, struct tally_settle *ask)
+{
+	ask->gone_ns = max(e->now, 1ull);
+	ask->since = 1;
+	ask->at = e->now;
+}
+
 /* The owner lives but is not ready, or nobody keeps it any more. */
 void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 {
@@ -219,15 +232,15 @@ void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 						  c->layout.participants;
 		} else if (hdr->incast == TALLY_SAY_GONE) {
 			/*
-			 * The owner forgot: the others may hold it still.
-			 * Once: every ask brings such an answer.
+			 * The owner forgot: the others may hold it still, so
+			 * they are asked at once.  Every ask brings such an
+			 * answer: the first one counts.
 			 */
 			if (node != e->config.node[owner])
 				tally_coll_fail(e, m, c, -ESTALE,
 						1ull << owner);
-			else if (c->ask[shard].since != TALLY_SINCE_GONE)
-				c->ask[shard].at = e->now;
-			c->ask[shard].since = TALLY_SINCE_GONE;
+			else if (!c->ask[shard].gone_ns)
+				owner_gone(e, &c->ask[shard]);
 		}
 	}
 }
