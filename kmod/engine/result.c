@@ -129,7 +129,8 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 	enum tally_drop why;
 	bool owner;
 
-	if (READ_ONCE(m->rejoining))
+	/* Pairs with the release in tally_rejoin_begin(). */
+	if (smp_load_acquire(&m->rejoining))
 		tally_rejoin_seen(e, m, hdr);
 	/* Pairs with the activation's release. */
 	if (smp_load_acquire(&c->live) != tally_live(seq))
