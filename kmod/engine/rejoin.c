@@ -107,6 +107,20 @@ static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
 	}
 }
 
+/*
+ * The others are past @seq.  How many chunks a shard before it has, only a
+ * submit would have told; the window must not wait for its deadline, or what
+ * they contribute next is ahead.
+ */
+static void rejoin_close(struct tally_engine *e, struct tally_member *m,
+			 struct tally_owned *o, u32 seq)
+{
+	if (o->valid && o->about.state == TALLY_SLOT_OPEN &&
+	    !(o->about.flags & TALLY_F_RELIABLE) &&
+	    tally_seq_diff(seq, o->seq) > 0)
+		tally_owned_expire(e, m, o);
+}
+
 /* Return: when to look again. */
 u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c)
@@ -128,6 +142,8 @@ u64 tally_rejoin_run(struct tally_engine *e, struct tally_member *m,
 		return c->expire_ns;
 	}
 	WRITE_ONCE(m->rejoining, false);
+	for (i = 0; i < e->ring; i++)
+		rejoin_close(e, m, &m->owned[i], seq);
 	m->gap_to = seq;
 	spin_lock_bh(&m->lock);
 	WRITE_ONCE(m->next, seq);
