@@ -420,7 +420,8 @@ u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
  * May the window move past @seq?  If its shard is closed and published or was
  * forsaken, if it has none for us, or if it is before @past and nothing is known
  * of it here: our rank received a later state, or a contribution from beyond
- * the window shows that the others went on.
+ * the window shows that the others went on.  Likewise if our process is done
+ * with it.
  */
 static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 			u32 majority, u32 past)
@@ -440,6 +441,12 @@ static bool base_passes(struct tally_engine *e, struct tally_member *m, u32 seq,
 	/* Our own contribution to it waits for the window. */
 	if (tally_coll_active(e, m, seq))
 		return false;
+	/*
+	 * Our process has all its outcomes: the others voided what is ours, or
+	 * the window stood still so long that @skip has forgotten.
+	 */
+	if (!READ_ONCE(m->stale) && tally_seq_diff(m->done, seq) > 0)
+		return true;
 	return tally_seq_diff(past, seq) > 0;
 }
 

@@ -5,10 +5,12 @@
 /* What @m needs nothing before: a STALE rank gets it all from the state. */
 static u32 done_of(struct tally_engine *e, struct tally_member *m)
 {
-	u32 seq = tally_engine_seq(e);
+	u32 seq;
 
-	return READ_ONCE(m->stale) && tally_seq_diff(seq, m->done) > 0 ?
-	       seq : m->done;
+	if (!READ_ONCE(m->stale))
+		return m->done;
+	seq = tally_engine_seq(e);
+	return tally_seq_diff(seq, m->done) > 0 ? seq : m->done;
 }
 
 /* Header of a packet from @m; what is not common stays zero. */
@@ -82,7 +84,7 @@ void tally_packet_chunks(struct tally_engine *e, struct tally_member *m,
 			map[i] = (u64)(__tally_force u64)tally_put_le64(map[i]);
 		tally_packet_init(e, &hdr, type, m);
 		hdr.lane = about->lane;
-		hdr.flags = about->flags & TALLY_F_RELIABLE;
+		hdr.flags = about->flags & (TALLY_F_RELIABLE | TALLY_F_VOID);
 		hdr.incast = ask;
 		hdr.seq = tally_put32(seq);
 		hdr.shard = tally_put16(shard);

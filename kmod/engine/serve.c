@@ -123,7 +123,7 @@ static void nack_unopened(struct tally_engine *e, struct tally_member *m,
 		.lane = hdr->lane,
 	};
 
-	if (!(hdr->flags & TALLY_F_RELIABLE))
+	if (hdr->flags & TALLY_F_VOID)
 		tally_owned_open_closed(e, m, &about);
 }
 

@@ -38,6 +38,15 @@ static void shard_about(struct tally_coll *c, u32 shard,
 		       TALLY_F_RELIABLE : 0;
 }
 
+/* First time that missing RESULTs of a shard are asked for. */
+static u64 ask_first(struct tally_engine *e, struct tally_coll *c, u32 node)
+{
+	u64 grace = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
+	u64 bound = tally_op_gathers(c->req.op) ? 0 : 1000ull * c->req.bound_us;
+
+	return c->submit_ns + bound + grace;
+}
+
 /* Ask one node for the chunks in e->spare. */
 static void ask_node(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c, u32 shard, u32 node)
@@ -45,6 +54,9 @@ static void ask_node(struct tally_engine *e, struct tally_member *m,
 	struct tally_shard about;
 
 	shard_about(c, shard, &about);
+	/* Before that, an owner that has nothing yet may still get it. */
+	if (!(about.flags & TALLY_F_RELIABLE) && e->now >= ask_first(e, c, node))
+		about.flags |= TALLY_F_VOID;
 	tally_packet_chunks(e, m, node, TALLY_NACK, TALLY_ASK_RESULT,
 			    c->req.seq, shard, &about, c->layout.participants,
 			    e->spare, tally_layout_count(&c->layout, shard));
@@ -94,15 +106,6 @@ static void ask_others(struct tally_engine *e, struct tally_member *m,
 		if (nodes >> node & 1)
 			ask_node(e, m, c, shard, node);
 	}
-}
-
-/* First time that missing RESULTs of a shard are asked for. */
-static u64 ask_first(struct tally_engine *e, struct tally_coll *c, u32 node)
-{
-	u64 grace = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
-	u64 bound = tally_op_gathers(c->req.op) ? 0 : 1000ull * c->req.bound_us;
-
-	return c->submit_ns + bound + grace;
 }
 
 /* The window went on without closing a shard of this node. */
