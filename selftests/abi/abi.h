@@ -73,6 +73,7 @@ int nl_talk(struct nl *nl, struct req *req, mnl_cb_t cb, void *data);
  * @window: collectives in flight
  * @max_bytes: of a collective
  * @bound_us: bound
+ * @settle_us: wait for an owner before chunks are decided without it
  * @timeout_us: timeout
  * @gid: who may attach; -1: do not set
  * @key: NULL: none
@@ -83,6 +84,7 @@ struct abi_group {
 	uint32_t	window;
 	uint32_t	max_bytes;
 	uint32_t	bound_us;
+	uint32_t	settle_us;
 	uint32_t	timeout_us;
 	int64_t		gid;
 	const uint8_t	*key;

@@ -183,6 +183,7 @@ int group_add(struct nl *nl, const struct abi_group *group)
 	put_some(&req, TALLY_A_GROUP_WINDOW, group->window);
 	put_some(&req, TALLY_A_GROUP_MAX_BYTES, group->max_bytes);
 	put_some(&req, TALLY_A_GROUP_BOUND_US, group->bound_us);
+	put_some(&req, TALLY_A_GROUP_SETTLE_US, group->settle_us);
 	put_some(&req, TALLY_A_GROUP_TIMEOUT_US, group->timeout_us);
 	if (group->gid >= 0)
 		mnl_attr_put_u32(req.nlh, TALLY_A_GROUP_GID,
