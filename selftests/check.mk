@@ -30,7 +30,7 @@ check-guest: $(programs) $(tests-guest) modules
 	selftests/vm/run.sh --name check-guest --timeout $(GUEST_TIMEOUT) \
 		--module $(B)/kmod/tally.ko -- \
 		$(PROVE) --exec '' $(tests-guest)
-	$(PROVE) --exec '' $(tests-vm)
+	$(if $(tests-vm),$(PROVE) --exec '' $(tests-vm))
 
 # The module's tests on a kernel with KASAN, lockdep, kmemleak and the like.
 check-debug: KERNEL_DIR = $(or $(KERNEL),$(KERNEL_DEBUG))
