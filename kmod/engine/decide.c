@@ -192,7 +192,7 @@ static void decide_check(struct tally_engine *e, struct tally_member *m,
 	for (node = 0; node < e->config.nodes; node++) {
 		if (nodes >> node & 1 && node != e->config.self)
 			tally_void_tell(e, m, node, TALLY_SAY_VOID, c->req.seq,
-				  shard, participants, e->spare);
+					shard, participants, e->spare);
 	}
 	for_each_set_bit(i, e->spare, e->config.shard_chunks)
 		void_note(e, participants, owner, c->req.seq, shard, i,
@@ -234,7 +234,7 @@ void tally_decide_ask(struct tally_engine *e, struct tally_member *m,
 		if (nodes >> node & 1 && node != e->config.self &&
 		    node != e->config.node[owner])
 			tally_void_tell(e, m, node, TALLY_ASK_PROMISE, c->req.seq,
-				  shard, c->layout.participants, e->spare);
+					shard, c->layout.participants, e->spare);
 	}
 	decide_check(e, m, c, shard);
 }
@@ -310,10 +310,15 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 	}
 	if (made)
 		tally_void_tell(e, m, node, TALLY_SAY_PROMISE, seq, shard,
-			  participants, e->spare);
+				participants, e->spare);
 	if (is_void)
 		tally_void_tell(e, m, node, TALLY_SAY_VOID, seq, shard, participants,
-			  voided);
+				voided);
+}
+
+static void promise_add(struct tally_coll *c, u32 shard, u32 chunk, u64 ranks)
+{
+	c->promised[tally_layout_first(&c->layout, shard) + chunk] |= ranks;
 }
 
 static void said_promise(struct tally_engine *e, const struct tally_hdr *hdr,
@@ -330,8 +335,7 @@ static void said_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 			continue;
 		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
 				   tally_layout_count(&c->layout, shard))
-			c->promised[tally_layout_first(&c->layout, shard) + i]
-				|= ranks;
+			promise_add(c, shard, i, ranks);
 		decide_check(e, m, c, shard);
 	}
 }
@@ -397,7 +401,7 @@ static void said_void(struct tally_engine *e, const struct tally_hdr *hdr,
 				   e->config.shard_chunks)
 			set_bit(i, e->spare);
 		tally_void_tell(e, m, e->config.node[from], TALLY_SAY_VOID_ACK, seq,
-			  shard, tally_get64(hdr->mask), e->spare);
+				shard, tally_get64(hdr->mask), e->spare);
 		return;
 	}
 	tally_for_each_member(e, local) {

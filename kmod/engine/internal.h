@@ -70,7 +70,7 @@ struct tally_chunk {
  * @batch_at: how many (node, chunk) pairs of the batch are sent
  */
 struct tally_owned {
-	spinlock_t		lock;
+	spinlock_t		lock;	/* the shard's clock */
 	struct tally_shard	shard;
 	unsigned long		*full;
 	unsigned long		*opened;
@@ -207,7 +207,7 @@ struct tally_coll {
  * @skip: by seq mod R: seq + 1 if it has no shard for us
  */
 struct tally_member {
-	spinlock_t		lock;
+	spinlock_t		lock;	/* window of submissions */
 	u32			rank;
 	u32			next;
 	bool			attached;
