@@ -48,13 +48,17 @@ build/vm/demo.console.log" ;;
 
 on_host()
 {
-	local code loaded=
+	local code dep loaded=""
 
 	[ "$(id -u)" -eq 0 ] || fail "ON=host makes network namespaces and \
 loads a module: run it as root"
 	[ -e /proc/modules ] || fail "this kernel, $(uname -r), loads no \
 modules: 'make demo' runs in a guest"
 	if [ ! -e /sys/module/tally ]; then
+		# insmod does not look for what a module needs.
+		for dep in $(modinfo -F depends "$module" | tr , ' '); do
+			modprobe "$dep" || fail "this kernel has no module $dep"
+		done
 		insmod "$module" || fail "$module cannot be loaded: 'dmesg' \
 tells why; is it built for $(uname -r)?"
 		loaded=1
