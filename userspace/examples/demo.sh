@@ -200,7 +200,7 @@ train()
 		fail "no progress within $patience s: see the lines above"
 	for ((i = 0; i < ranks; i++)); do
 		wait "${pids[i]}" ||
-			fail "expected four processes that come to the end"
+			fail "expected rank $i to come to the end"
 	done
 	pids=()
 	rm "$dir/lines"
