@@ -408,6 +408,7 @@ static void record_end(struct sim *sim, struct record *record)
 		for (i = 0; i < tally_layout_count(layout, shard); i++) {
 			u32 at = tally_layout_first(layout, shard) + i;
 			struct variant *v = record->chunk[at], *sum;
+			u64 voiders;
 
 			if (!v[0].holders || !v[1].holders)
 				continue;
@@ -425,10 +426,14 @@ static void record_end(struct sim *sim, struct record *record)
 					 v[1].holders);
 				return;
 			}
+			voiders = (sum == v ? v[1] : v[0]).holders;
 			for (r = 0; r < sim->scenario.ranks; r++) {
 				bool there = sim->node_of[r] ==
 					     sim->node_of[owner];
+				/* One of the two sides has nothing to keep. */
 				bool stale = all_stale(sim, 1ull << r,
+						       record->seq) ||
+					     all_stale(sim, voiders,
 						       record->seq);
 
 				if (!(sum->holders >> r & 1) ||
@@ -436,8 +441,7 @@ static void record_end(struct sim *sim, struct record *record)
 					continue;
 				if (!there || !stale)
 					sim_fail(sim, "seq %u chunk %u: rank %u holds what ranks %llx voided%s",
-						 record->seq, at, r,
-						 (sum == v ? v[1] : v[0]).holders,
+						 record->seq, at, r, voiders,
 						 there ? " and is not STALE" :
 						 ", and does not own it");
 			}
