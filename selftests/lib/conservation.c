@@ -58,12 +58,21 @@ static uint64_t mask_random(struct fake_group *g, uint32_t seq, uint32_t at,
 	return r % 8 == 7 ? 0 : r >> 8;
 }
 
+/* Now and then somebody has rejoined only just. */
+static uint64_t zeroed_random(struct fake_group *g, uint32_t seq)
+{
+	uint64_t rng = seq, r = next_random(&rng);
+
+	return r % 4 ? 0 : 1ull << (r >> 8) % N;
+}
+
 static void run_open(struct run *r)
 {
 	uint32_t i;
 
 	world_open(&r->w, N, 4, 16, 3);
 	r->w.g->mask = mask_random;
+	r->w.g->zeroed = zeroed_random;
 	r->w.g->arg = &r->rng;
 	for (i = 0; i < N; i++) {
 		tally_call_create(r->w.m[i], &r->call[i]);
@@ -255,12 +264,14 @@ static void run_all(struct run *r)
 		assert_true(s.missed > 0);
 		/* When nobody misses any more, all weight is delivered. */
 		r->w.g->mask = NULL;
+		r->w.g->zeroed = NULL;
 		step(r, false);
 		check(r);
 		tally_carry_get_stats(r->carry[1], &s);
 		assert_true(s.weight == 0 && s.weight_max == 0);
 		/* Who has no number drops it, and keeps what was carried. */
 		r->w.g->mask = mask_random;
+		r->w.g->zeroed = zeroed_random;
 		step(r, false);
 		check(r);
 		keeps_carry(r);
@@ -321,6 +332,7 @@ static double mean_error(bool carried)
 
 	run_open(&r);
 	r.w.g->mask = NULL;
+	r.w.g->zeroed = NULL;
 	fill_step(&r, COUNT);
 	memset(sum, 0, sizeof(sum));
 	for (steps = 0; steps < 200; steps++) {

@@ -74,6 +74,13 @@ static void push(struct fake_member *m, const struct tally_completion *c)
 	pthread_cond_broadcast(&m->group->cond);
 }
 
+static bool is_zeroed(const struct fake_member *m, uint32_t seq)
+{
+	struct fake_group *g = m->group;
+
+	return g->zeroed && g->zeroed(g, seq) >> m->rank & 1;
+}
+
 /* What the module makes of a tx cell; non-zero if it would refuse it. */
 static int make_contrib(const struct fake_member *m,
 			const struct tally_submit *s,
@@ -82,15 +89,16 @@ static int make_contrib(const struct fake_member *m,
 {
 	const struct fake_group *g = m->group;
 	const struct tally_hdr *tx = (void *)(m->tx + cell_at(g, s->seq, at));
-	const struct tally_hdr rejoin = { .exponent = TALLY_EXP_NONE };
-	uint32_t weight = m->rejoining ? 0 :
+	const struct tally_hdr zero = { .exponent = TALLY_EXP_NONE };
+	bool zeroed = m->rejoining || is_zeroed(m, s->seq);
+	uint32_t weight = zeroed ? 0 :
 			  m->pending[s->seq % g->window].weight;
 	uint32_t owner, i;
 	const uint64_t *words = (const uint64_t *)(tx + 1);
 	uint64_t over = 0;
 
-	if (m->rejoining)
-		tx = &rejoin;
+	if (zeroed)
+		tx = &zero;
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->version = TALLY_VERSION;
 	hdr->type = TALLY_CONTRIB;
@@ -349,6 +357,7 @@ static int submit_locked(struct fake_member *m, struct tally_submit *s)
 		push(m, &c);
 		return 0;
 	}
+	s->out_flags = is_zeroed(m, s->seq) ? TALLY_SUBMITTED_ZERO : 0;
 	m->pending[i] = *s;
 	m->active[i] = true;
 	if (s->flags & TALLY_SUBMIT_STATE && s->root == m->rank)

@@ -47,6 +47,7 @@ struct fake_member {
  * @lost: rank never learns what became of the chunk; NULL: it does
  * @status: of rank's completion; NULL: 0, or -ESTALE where chunks are lost
  * @submit: error of a submit; NULL: none
+ * @zeroed: participants for which zeros count; NULL: none
  * @arg: for them
  * @weight: sum over all values that were summed of their weight
  * @aligned: alignments of unequal exponents
@@ -61,6 +62,7 @@ struct fake_group {
 	int (*status)(struct fake_group *g, uint32_t rank, uint32_t seq);
 	int (*submit)(struct fake_group *g, uint32_t rank,
 		      struct tally_submit *s);
+	uint64_t (*zeroed)(struct fake_group *g, uint32_t seq);
 	void		*arg;
 	double		weight;
 	uint64_t	aligned;

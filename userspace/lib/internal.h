@@ -76,12 +76,14 @@ int open_with(const struct transport_ops *ops, const char *where,
  * @call: that @seq is a part of; NULL: nothing is in flight here
  * @part: which one
  * @empty: nothing was contributed and nothing is expected
+ * @zeroed: zeros stand for the contribution, whatever the masks say
  */
 struct flight {
 	struct tally_call	*call;
 	uint32_t		seq;
 	uint32_t		part;
 	bool			empty;
+	bool			zeroed;
 };
 
 /**
@@ -194,8 +196,7 @@ uint32_t part_words(const struct tally_call *call, uint32_t part);
 void part_encode(struct tally_call *call, uint32_t part, uint32_t seq,
 		 bool empty);
 /* @status: of the completion.  Return: it, or -EPROTO if cells contradict it. */
-int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
-		int status);
+int part_settle(struct tally_call *call, const struct flight *f, int status);
 /* The part was never submitted: its outcome is zeros, its values are missed. */
 void part_unsent(struct tally_call *call, uint32_t part);
 /* The member is gone while the part was in flight. */

@@ -188,10 +188,13 @@ void part_encode(struct tally_call *call, uint32_t part, uint32_t seq,
 	codec_leave(&env);
 }
 
-/* Our own contribution to a chunk that ended with @result. */
+/*
+ * Our own contribution to a chunk that ended with @result; NULL: nobody here
+ * knows.  @zeroed: it is not in the sum, even so.
+ */
 static void settle_carry(struct tally_call *call, const struct span *span,
 			 const struct tally_hdr *sent,
-			 const struct tally_hdr *result)
+			 const struct tally_hdr *result, bool zeroed)
 {
 	struct tally_carry *carry = call->opts.carry;
 	size_t offset = call->opts.carry_offset + span->input;
@@ -202,7 +205,7 @@ static void settle_carry(struct tally_call *call, const struct span *span,
 
 	if (!carry)
 		return;
-	if (!result) {
+	if (!result && !zeroed) {
 		carry_lost(carry, offset, span->count);
 		return;
 	}
@@ -213,7 +216,8 @@ static void settle_carry(struct tally_call *call, const struct span *span,
 	block.words = tally_get16(sent->words);
 	block.exponent = sent->exponent;
 	block.bias = tally_get32(sent->bias);
-	if (tally_get64(result->mask) >> call->m->link.geo.rank & 1) {
+	if (!zeroed &&
+	    tally_get64(result->mask) >> call->m->link.geo.rank & 1) {
 		coarser = result->exponent - sent->exponent;
 		if (block.words && coarser > 0)
 			bound = (double)span->count *
@@ -305,7 +309,7 @@ static void decode(struct tally_call *call, uint32_t part,
 }
 
 static void note_chunk(struct tally_call *call, const struct span *span,
-		       const struct tally_hdr *hdr)
+		       const struct tally_hdr *hdr, bool zeroed)
 {
 	struct tally_report *r = &call->report;
 	uint64_t mask = tally_get64(hdr->mask);
@@ -313,7 +317,7 @@ static void note_chunk(struct tally_call *call, const struct span *span,
 
 	if (hdr->flags & TALLY_F_NONFINITE)
 		r->nonfinite++;
-	if (!(mask >> call->m->link.geo.rank & 1))
+	if (zeroed || !(mask >> call->m->link.geo.rank & 1))
 		r->missed += span->count;
 	if (!mask)
 		return;
@@ -353,8 +357,7 @@ uint64_t part_mask(const struct tally_call *call, uint32_t seq, uint32_t at)
 	       tally_get64(hdr->mask) : 0;
 }
 
-int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
-		int status)
+int part_settle(struct tally_call *call, const struct flight *f, int status)
 {
 	bool gathers = tally_op_gathers(call->op);
 	size_t bytes = tally_dtype_bytes(call->opts.dtype);
@@ -362,8 +365,8 @@ int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
 	struct tally_layout layout;
 	struct span span;
 	codec_env env;
+	uint32_t part = f->part, seq = f->seq, at;
 	uint8_t *out;
-	uint32_t at;
 
 	if (!call->member || call->op == TALLY_OP_BARRIER)
 		return status;
@@ -384,7 +387,7 @@ int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
 		if (out && hdr && hdr->type == TALLY_RECEIPT)
 			hdr = NULL;
 		if (hdr && !gathers)
-			note_chunk(call, &span, hdr);
+			note_chunk(call, &span, hdr, f->zeroed);
 		/* Never local data in place of a sum. */
 		if (hdr && out)
 			decode(call, part, &span, hdr, out);
@@ -397,7 +400,7 @@ int part_settle(struct tally_call *call, uint32_t part, uint32_t seq,
 		}
 		if (!gathers)
 			settle_carry(call, &span, tx_cell(call->m, seq, at),
-				     hdr);
+				     hdr, f->zeroed);
 	}
 	codec_leave(&env);
 	return status;

@@ -89,7 +89,7 @@ static void complete(struct tally_member *m, const struct tally_completion *c)
 	if (status == -ESTALE)
 		m->stale = true;
 	if (!f->empty)
-		status = part_settle(call, f->part, c->seq, status);
+		status = part_settle(call, f, status);
 	note_error(call, status);
 	call->over++;
 	f->call = NULL;
@@ -157,6 +157,7 @@ static int submit_part(struct tally_member *m, struct tally_call *call)
 	f->seq = m->next;
 	f->part = call->submitted;
 	f->empty = empty;
+	f->zeroed = s.out_flags & TALLY_SUBMITTED_ZERO;
 	call->encoded = false;
 	call->submitted++;
 	m->next++;
