@@ -17,6 +17,7 @@
 #include "netns.h"
 #include "outbox.h"
 #include "receive.h"
+#include "receive.h"
 #include "trace.h"
 #include "transport.h"
 
@@ -53,6 +54,7 @@ bool tally_host_queue(struct tally_host *host, struct sk_buff *skb)
 static void control_packet(struct tally_host *host, struct sk_buff *skb,
 			   u64 now)
 {
+	enum tally_drop drop;
 	struct tally_hdr hdr;
 	const void *payload;
 
@@ -62,8 +64,12 @@ static void control_packet(struct tally_host *host, struct sk_buff *skb,
 	}
 	memcpy(&hdr, skb->data + sizeof(struct udphdr), sizeof(hdr));
 	payload = skb->data + sizeof(struct udphdr) + sizeof(hdr);
-	tally_engine_control(host->engine, &hdr, payload, now);
-	tally_stats_count(host->stats, TALLY_COUNT_CONTROL, 1);
+	drop = tally_engine_control(host->engine, &hdr, payload, now);
+	if (drop)
+		tally_receive_drop(host->ns, host, &hdr, drop,
+				   TALLY_PATH_SOCKET);
+	else
+		tally_stats_count(host->stats, TALLY_COUNT_CONTROL, 1);
 }
 
 /* Return: true if there may be more. */

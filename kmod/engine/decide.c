@@ -269,8 +269,9 @@ void tally_promise_import(struct tally_engine *e, struct tally_coll *c)
 }
 
 /* ASK_PROMISE: somebody lacks chunks that the owner does not send. */
-static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
-			  const void *payload, u32 owner)
+static enum tally_drop asked_promise(struct tally_engine *e,
+				     const struct tally_hdr *hdr,
+				     const void *payload, u32 owner)
 {
 	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
 	u32 node = e->config.node[tally_get16(hdr->rank)];
@@ -281,8 +282,10 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 	struct tally_hdr busy;
 
 	if (e->config.node[owner] == e->config.self ||
-	    !(participants & e->rule.local) || seq_strange(e, seq))
-		return;
+	    !(participants & e->rule.local))
+		return TALLY_DROP_PARTICIPANTS;
+	if (seq_strange(e, seq))
+		return TALLY_DROP_AHEAD;
 	bitmap_zero(e->spare, e->config.shard_chunks);
 	bitmap_zero(voided, e->config.shard_chunks);
 	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
@@ -302,7 +305,7 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 			busy.seq = hdr->seq;
 			busy.shard = hdr->shard;
 			tally_packet_send(e, node, &busy, NULL);
-			return;
+			return TALLY_KEEP;
 		case PROMISE_HELD:
 		case PROMISE_LATER:
 			break;
@@ -312,8 +315,9 @@ static void asked_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 		tally_void_tell(e, m, node, TALLY_SAY_PROMISE, seq, shard,
 				participants, e->spare);
 	if (is_void)
-		tally_void_tell(e, m, node, TALLY_SAY_VOID, seq, shard, participants,
-				voided);
+		tally_void_tell(e, m, node, TALLY_SAY_VOID, seq, shard,
+				participants, voided);
+	return TALLY_KEEP;
 }
 
 static void promise_add(struct tally_coll *c, u32 shard, u32 chunk, u64 ranks)
@@ -321,11 +325,13 @@ static void promise_add(struct tally_coll *c, u32 shard, u32 chunk, u64 ranks)
 	c->promised[tally_layout_first(&c->layout, shard) + chunk] |= ranks;
 }
 
-static void said_promise(struct tally_engine *e, const struct tally_hdr *hdr,
-			 const void *payload)
+static enum tally_drop said_promise(struct tally_engine *e,
+				    const struct tally_hdr *hdr,
+				    const void *payload)
 {
 	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
 	u64 ranks = e->node[e->config.node[tally_get16(hdr->rank)]].ranks;
+	enum tally_drop why = TALLY_DROP_UNWANTED;
 	struct tally_member *m;
 	struct tally_coll *c;
 
@@ -333,11 +339,13 @@ static void said_promise(struct tally_engine *e, const struct tally_hdr *hdr,
 		c = tally_coll_active(e, m, seq);
 		if (!c || shard >= c->layout.n)
 			continue;
+		why = TALLY_KEEP;
 		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
 				   tally_layout_count(&c->layout, shard))
 			promise_add(c, shard, i, ranks);
 		decide_check(e, m, c, shard);
 	}
+	return why;
 }
 
 /*
@@ -375,17 +383,19 @@ static bool own_voided(struct tally_engine *e, struct tally_member *m, u32 seq,
 	return tally_seq_diff(seq, m->base) >= 0;
 }
 
-static void said_void(struct tally_engine *e, const struct tally_hdr *hdr,
-		      const void *payload, u32 owner)
+static enum tally_drop said_void(struct tally_engine *e,
+				 const struct tally_hdr *hdr,
+				 const void *payload, u32 owner)
 {
 	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard), i;
 	u32 from = tally_get16(hdr->rank);
 	struct tally_member *m = e->by_rank[owner], *local;
 	bool clean = true;
 
-	if (seq_strange(e, seq) ||
-	    e->config.node[owner] == e->config.node[from])
-		return;
+	if (e->config.node[owner] == e->config.node[from])
+		return TALLY_DROP_PARTICIPANTS;
+	if (seq_strange(e, seq))
+		return TALLY_DROP_AHEAD;
 	tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
 			   e->config.shard_chunks) {
 		if (m && !own_voided(e, m, seq, i))
@@ -394,48 +404,53 @@ static void said_void(struct tally_engine *e, const struct tally_hdr *hdr,
 			  from);
 	}
 	if (!m)
-		return;
+		return TALLY_KEEP;
 	if (clean) {
 		bitmap_zero(e->spare, e->config.shard_chunks);
 		tally_for_each_bit(i, hdr, payload, tally_get32(hdr->chunk),
 				   e->config.shard_chunks)
 			set_bit(i, e->spare);
-		tally_void_tell(e, m, e->config.node[from], TALLY_SAY_VOID_ACK, seq,
-				shard, tally_get64(hdr->mask), e->spare);
-		return;
+		tally_void_tell(e, m, e->config.node[from],
+				TALLY_SAY_VOID_ACK, seq, shard,
+				tally_get64(hdr->mask), e->spare);
+		return TALLY_KEEP;
 	}
 	tally_for_each_member(e, local) {
 		if (tally_get64(hdr->mask) >> local->rank & 1)
 			tally_member_stale(e, local);
 	}
+	return TALLY_KEEP;
 }
 
-void tally_decide_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			  const void *payload)
+enum tally_drop tally_decide_control(struct tally_engine *e,
+				     const struct tally_hdr *hdr,
+				     const void *payload)
 {
 	u64 participants = tally_get64(hdr->mask);
 	u32 n = tally_mask_count(participants);
 	u32 owner;
 
 	if (!(participants >> tally_get16(hdr->rank) & 1) ||
-	    participants & ~e->config.members || tally_get16(hdr->shard) >= n)
-		return;
+	    participants & ~e->config.members)
+		return TALLY_DROP_PARTICIPANTS;
+	if (tally_get16(hdr->shard) >= n)
+		return TALLY_DROP_MALFORMED;
 	owner = tally_shard_owner(participants, n, tally_get32(hdr->seq),
 				  tally_get16(hdr->shard));
 	switch (hdr->incast) {
 	case TALLY_ASK_PROMISE:
-		asked_promise(e, hdr, payload, owner);
-		break;
+		return asked_promise(e, hdr, payload, owner);
 	case TALLY_SAY_PROMISE:
-		said_promise(e, hdr, payload);
-		break;
+		return said_promise(e, hdr, payload);
 	case TALLY_SAY_VOID:
-		said_void(e, hdr, payload, owner);
-		break;
+		return said_void(e, hdr, payload, owner);
 	case TALLY_SAY_VOID_ACK:
-		if (e->config.node[owner] ==
+		if (e->config.node[owner] !=
 		    e->config.node[tally_get16(hdr->rank)])
-			tally_refuse_ack(e, hdr, payload);
-		break;
+			return TALLY_DROP_PARTICIPANTS;
+		tally_refuse_ack(e, hdr, payload);
+		return TALLY_KEEP;
+	default:
+		return TALLY_DROP_MALFORMED;
 	}
 }

@@ -290,21 +290,27 @@ u64 tally_engine_run(struct tally_engine *e, u64 now)
 }
 
 /* A collective cannot end: another member says so. */
-static void abort_control(struct tally_engine *e, const struct tally_hdr *hdr)
+static enum tally_drop abort_control(struct tally_engine *e,
+				     const struct tally_hdr *hdr)
 {
 	u32 seq = tally_get32(hdr->seq), rank = tally_get16(hdr->rank);
 	u64 mask = tally_get64(hdr->mask) & e->config.members;
+	enum tally_drop why = TALLY_DROP_UNWANTED;
 	struct tally_member *m;
 
 	/* It may disagree because it holds what we voided. */
 	if (atomic64_read(&e->refuse) >> rank & 1)
-		return;
+		return TALLY_DROP_VOIDED;
+	if (hdr->incast != TALLY_SAY_SHAPE && hdr->incast != TALLY_SAY_CANCEL &&
+	    hdr->incast != TALLY_SAY_SILENT)
+		return TALLY_DROP_MALFORMED;
 	tally_for_each_member(e, m) {
 		struct tally_coll *c = tally_coll_active(e, m, seq);
 		bool reliable;
 
 		if (!c || !(c->layout.participants >> rank & 1))
 			continue;
+		why = TALLY_KEEP;
 		reliable = tally_op_reliable(c->req.op, c->req.flags);
 		if (hdr->incast == TALLY_SAY_SHAPE)
 			tally_coll_fail(e, m, c, -EBADMSG, mask);
@@ -313,38 +319,43 @@ static void abort_control(struct tally_engine *e, const struct tally_hdr *hdr)
 		else if (hdr->incast == TALLY_SAY_SILENT && reliable)
 			tally_coll_fail(e, m, c, -ETIMEDOUT, mask);
 	}
+	return why;
 }
 
-void tally_engine_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			  const void *payload, u64 now)
+enum tally_drop tally_engine_control(struct tally_engine *e,
+				     const struct tally_hdr *hdr,
+				     const void *payload, u64 now)
 {
+	enum tally_drop why = TALLY_DROP_TYPE;
+
 	e->now = now;
 	e->budget = TALLY_BUDGET;
 	tally_peer_seen(e, hdr, now);
 	switch (hdr->type) {
 	case TALLY_RECEIPT:
-		tally_receipt_control(e, hdr, payload);
+		why = tally_receipt_control(e, hdr, payload);
 		break;
 	case TALLY_NACK:
-		tally_nack_control(e, hdr, payload);
+		why = tally_nack_control(e, hdr, payload);
 		break;
 	case TALLY_PROBE:
 	case TALLY_PROBE_ACK:
-		tally_probe_control(e, hdr);
+		why = tally_probe_control(e, hdr);
 		break;
 	case TALLY_ABORT:
-		abort_control(e, hdr);
+		why = abort_control(e, hdr);
 		break;
 	case TALLY_BUSY:
-		tally_busy_control(e, hdr);
+		why = tally_busy_control(e, hdr);
 		break;
 	case TALLY_DECIDE:
-		tally_decide_control(e, hdr, payload);
+		why = tally_decide_control(e, hdr, payload);
 		break;
 	}
 	e->ops->flush(e->host);
 	/* What was learnt may have made something due. */
 	e->ops->kick(e->host);
+	return why;
 }
 
 int tally_engine_attach(struct tally_engine *e, u32 rank, void *tx,

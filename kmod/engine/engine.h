@@ -182,8 +182,11 @@ u32 tally_engine_ready(struct tally_engine *engine, u32 rank);
 /* Engine context. */
 /* Run what is due.  Return: when to run again, or TALLY_NEVER. */
 u64 tally_engine_run(struct tally_engine *engine, u64 now);
-/* A packet that tally_engine_check() kept; payload in one piece. */
-void tally_engine_control(struct tally_engine *engine,
+/*
+ * A packet that tally_engine_check() kept; payload in one piece.  Return:
+ * TALLY_KEEP, or why it was of no use; the caller counts that.
+ */
+enum tally_drop tally_engine_control(struct tally_engine *engine,
 			  const struct tally_hdr *hdr, const void *payload,
 			  u64 now);
 /*

@@ -33,6 +33,7 @@
 #define TALLY_ASK_MIN_NS	(2 * 1000 * 1000ull)
 #define TALLY_ASK_MAX_NS	(100 * 1000 * 1000ull)
 #define TALLY_PROBE_NS		(100 * 1000 * 1000ull) /* 10 PROBEs a second */
+#define TALLY_PROBE_BURST	16u	/* that a node may send at once */
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
 #define TALLY_REMINDERS		8
 #define TALLY_SEQ_FAR		(1u << 29) /* no mark stays so far behind */
@@ -267,6 +268,8 @@ struct tally_peer {
  * @remind_at: when it is told next
  * @kept: of a voided chunk that the ledger has forgotten, these are left
  * @served_ns: when an ASK_RESULT was last answered, and for what
+ * @probes: PROBEs that may be answered at once
+ * @probes_ns: when one more was last allowed
  */
 struct tally_node {
 	u64	ranks;
@@ -282,6 +285,8 @@ struct tally_node {
 	u32	served_shard;
 	u32	served_chunk;
 	u64	served_ns;
+	u32	probes;
+	u64	probes_ns;
 };
 
 /**
@@ -524,22 +529,25 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 				bool *done);
 u32 tally_cell_state(struct tally_coll *c, u32 at);
 bool tally_cell_move(struct tally_coll *c, u32 at, u32 from, u32 to);
-void tally_receipt_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			   const void *payload);
+enum tally_drop tally_receipt_control(struct tally_engine *e,
+				      const struct tally_hdr *hdr,
+				      const void *payload);
 
 /* settle.c: ask for what is missing */
 u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
 		       u32 at);
 u64 tally_settle_run(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c);
-void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr);
+enum tally_drop tally_busy_control(struct tally_engine *e,
+				   const struct tally_hdr *hdr);
 
 /* decide.c: RESULT or VOID without the owner */
 void tally_decide_ask(struct tally_engine *e, struct tally_member *m,
 		      struct tally_coll *c, u32 shard);
 void tally_promise_import(struct tally_engine *e, struct tally_coll *c);
-void tally_decide_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			  const void *payload);
+enum tally_drop tally_decide_control(struct tally_engine *e,
+				     const struct tally_hdr *hdr,
+				     const void *payload);
 void tally_void_tell(struct tally_engine *e, struct tally_member *m, u32 node,
 		     u8 say, u32 seq, u32 shard, u64 participants,
 		     const unsigned long *chunks);
@@ -553,8 +561,9 @@ void tally_refuse_ack(struct tally_engine *e, const struct tally_hdr *hdr,
 u64 tally_refuse_run(struct tally_engine *e);
 
 /* serve.c: give what others ask for */
-void tally_nack_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			const void *payload);
+enum tally_drop tally_nack_control(struct tally_engine *e,
+				   const struct tally_hdr *hdr,
+				   const void *payload);
 bool tally_serve_held(struct tally_engine *e, u32 node, u32 seq, u32 shard,
 		      u32 chunk, bool *gone);
 
@@ -573,6 +582,7 @@ u32 tally_majority(struct tally_engine *e, u64 participants,
 		   const struct tally_member *m);
 void tally_marks_follow(struct tally_engine *e, struct tally_member *m);
 u64 tally_wait_run(struct tally_engine *e, struct tally_member *m);
-void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr);
+enum tally_drop tally_probe_control(struct tally_engine *e,
+				    const struct tally_hdr *hdr);
 
 #endif

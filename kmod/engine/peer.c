@@ -151,8 +151,25 @@ u64 tally_wait_run(struct tally_engine *e, struct tally_member *m)
 	return m->probe_at;
 }
 
+/* A burst, then one per interval: an answer is larger than the question. */
+static bool probe_too_soon(struct tally_engine *e, struct tally_node *peer)
+{
+	u64 more = div_u64(e->now - peer->probes_ns, TALLY_PROBE_NS);
+
+	if (more) {
+		peer->probes = min_t(u64, more + peer->probes,
+				     TALLY_PROBE_BURST);
+		peer->probes_ns = e->now;
+	}
+	if (!peer->probes)
+		return true;
+	peer->probes--;
+	return false;
+}
+
 /* PROBE: each rank here answers.  PROBE_ACK: a round trip is measured. */
-void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr)
+enum tally_drop tally_probe_control(struct tally_engine *e,
+				    const struct tally_hdr *hdr)
 {
 	u32 node = e->config.node[tally_get16(hdr->rank)];
 	u32 us = (u32)div_u64(e->now, 1000) - tally_get32(hdr->sent_us);
@@ -161,16 +178,19 @@ void tally_probe_control(struct tally_engine *e, const struct tally_hdr *hdr)
 	struct tally_hdr ack;
 
 	if (hdr->type == TALLY_PROBE) {
+		if (probe_too_soon(e, peer))
+			return TALLY_DROP_RATE;
 		tally_for_each_member(e, m) {
 			tally_packet_init(e, &ack, TALLY_PROBE_ACK, m);
 			ack.sent_us = hdr->sent_us;
 			tally_packet_send(e, node, &ack, NULL);
 		}
-		return;
+		return TALLY_KEEP;
 	}
 	/* An echo from before the clock's wrap, or made up. */
 	if (us > 10 * 1000 * 1000)
-		return;
+		return TALLY_DROP_STALE;
 	peer->rtt_ns = peer->rtt_ns ? (7 * peer->rtt_ns + 1000ull * us) / 8 :
 				      1000ull * us + 1;
+	return TALLY_KEEP;
 }

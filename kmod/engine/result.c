@@ -162,9 +162,11 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 }
 
 /* RECEIPTs: outcomes without values, from the owner or who holds them. */
-void tally_receipt_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			   const void *payload)
+enum tally_drop tally_receipt_control(struct tally_engine *e,
+				      const struct tally_hdr *hdr,
+				      const void *payload)
 {
+	enum tally_drop best = TALLY_DROP_UNWANTED, why;
 	u32 i, n = tally_get16(hdr->words) / 2;
 	const struct tally_receipt *receipt = payload;
 	struct tally_hdr one = *hdr;
@@ -179,9 +181,13 @@ void tally_receipt_control(struct tally_engine *e, const struct tally_hdr *hdr,
 		one.weight = receipt[i].weight;
 		one.exponent = receipt[i].exponent;
 		one.flags = receipt[i].flags | (hdr->flags & TALLY_F_REPAIR);
-		tally_for_each_member(e, m)
-			tally_cell_fill(e, m, &one, NULL, e->now, &done);
+		tally_for_each_member(e, m) {
+			why = tally_cell_fill(e, m, &one, NULL, e->now, &done);
+			if (why == TALLY_KEEP || best == TALLY_DROP_UNWANTED)
+				best = why;
+		}
 	}
 	if (done)
 		e->ops->kick(e->host);
+	return best;
 }

@@ -190,8 +190,9 @@ static bool nack_too_soon(struct tally_engine *e, u32 node,
 	return false;
 }
 
-static void nack_result(struct tally_engine *e, const struct tally_hdr *hdr,
-			const void *payload)
+static enum tally_drop nack_result(struct tally_engine *e,
+				   const struct tally_hdr *hdr,
+				   const void *payload)
 {
 	u32 rank = tally_get16(hdr->rank), node = e->config.node[rank];
 	u64 participants = tally_get64(hdr->mask);
@@ -200,29 +201,34 @@ static void nack_result(struct tally_engine *e, const struct tally_hdr *hdr,
 	struct tally_member *owner;
 	bool gone = false;
 
-	if (!(participants >> rank & 1) ||
-	    participants & ~e->config.members || shard >= n ||
-	    nack_too_soon(e, node, hdr))
-		return;
+	if (!(participants >> rank & 1) || participants & ~e->config.members)
+		return TALLY_DROP_PARTICIPANTS;
+	if (shard >= n)
+		return TALLY_DROP_MALFORMED;
+	if (nack_too_soon(e, node, hdr))
+		return TALLY_DROP_RATE;
 	owner = e->by_rank[tally_shard_owner(participants, n, seq, shard)];
 	if (owner) {
 		nack_owned(e, owner, hdr, payload);
-		return;
+		return TALLY_KEEP;
 	}
 	from = tally_get32(hdr->chunk);
 	tally_for_each_bit(i, hdr, payload, from, e->config.shard_chunks) {
 		if (!tally_serve_held(e, node, seq, shard, i, &gone) && gone) {
 			busy_send(e, tally_local_of(e, participants), node,
 				  hdr, TALLY_SAY_GONE, 0);
-			return;
+			break;
 		}
 	}
+	return TALLY_KEEP;
 }
 
 /* ASK_CONTRIB: an owner lacks contributions of a reliable collective. */
-static void nack_contrib(struct tally_engine *e, const struct tally_hdr *hdr,
-			 const void *payload)
+static enum tally_drop nack_contrib(struct tally_engine *e,
+				    const struct tally_hdr *hdr,
+				    const void *payload)
 {
+	enum tally_drop why = TALLY_DROP_UNWANTED;
 	u32 seq = tally_get32(hdr->seq), shard = tally_get16(hdr->shard);
 	u32 from = tally_get32(hdr->chunk), i;
 	u64 mask = tally_get64(hdr->mask);
@@ -240,14 +246,21 @@ static void nack_contrib(struct tally_engine *e, const struct tally_hdr *hdr,
 				   tally_layout_count(&c->layout, shard))
 			tally_coll_resend(c, shard, i);
 		e->ops->kick(e->host);
+		why = TALLY_KEEP;
 	}
+	return why;
 }
 
-void tally_nack_control(struct tally_engine *e, const struct tally_hdr *hdr,
-			const void *payload)
+enum tally_drop tally_nack_control(struct tally_engine *e,
+				   const struct tally_hdr *hdr,
+				   const void *payload)
 {
-	if (hdr->incast == TALLY_ASK_RESULT)
-		nack_result(e, hdr, payload);
-	else if (hdr->incast == TALLY_ASK_CONTRIB)
-		nack_contrib(e, hdr, payload);
+	switch (hdr->incast) {
+	case TALLY_ASK_RESULT:
+		return nack_result(e, hdr, payload);
+	case TALLY_ASK_CONTRIB:
+		return nack_contrib(e, hdr, payload);
+	default:
+		return TALLY_DROP_MALFORMED;
+	}
 }

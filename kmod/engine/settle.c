@@ -211,20 +211,25 @@ static void owner_gone(struct tally_engine *e, struct tally_settle *ask)
 }
 
 /* The owner lives but is not ready, or nobody keeps it any more. */
-void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
+enum tally_drop tally_busy_control(struct tally_engine *e,
+				   const struct tally_hdr *hdr)
 {
 	u32 shard = tally_get16(hdr->shard), seq = tally_get32(hdr->seq);
 	u32 node = e->config.node[tally_get16(hdr->rank)];
+	enum tally_drop why = TALLY_DROP_UNWANTED;
 	struct tally_member *m;
 	struct tally_coll *c;
 	u32 owner;
 
+	if (hdr->incast != TALLY_SAY_OPEN && hdr->incast != TALLY_SAY_GONE)
+		return TALLY_DROP_MALFORMED;
 	tally_for_each_member(e, m) {
 		c = tally_coll_active(e, m, seq);
 		if (!c || shard >= c->layout.n ||
 		    !(c->layout.participants >> tally_get16(hdr->rank) & 1) ||
 		    !shard_missing(e, c, shard))
 			continue;
+		why = TALLY_KEEP;
 		owner = tally_shard_owner(c->layout.participants, c->layout.n,
 					  seq, shard);
 		if (hdr->incast == TALLY_SAY_OPEN) {
@@ -233,7 +238,7 @@ void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 			c->ask[shard].since = e->now;
 			c->ask[shard].waits_for = tally_get64(hdr->mask) &
 						  c->layout.participants;
-		} else if (hdr->incast == TALLY_SAY_GONE) {
+		} else {
 			/*
 			 * The owner forgot: the others may hold it still, so
 			 * they are asked at once.  Every ask brings such an
@@ -246,4 +251,5 @@ void tally_busy_control(struct tally_engine *e, const struct tally_hdr *hdr)
 				owner_gone(e, &c->ask[shard]);
 		}
 	}
+	return why;
 }

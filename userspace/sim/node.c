@@ -153,8 +153,8 @@ void sim_node_receive(struct sim_node *node, struct tally_hdr *hdr,
 	default:
 		why = tally_engine_check(node->engine, hdr, &parts);
 		if (!why)
-			tally_engine_control(node->engine, hdr, payload,
-					     sim->now);
+			why = tally_engine_control(node->engine, hdr, payload,
+						   sim->now);
 	}
 	if (why)
 		node->drops[why]++;
