@@ -39,6 +39,7 @@ static bool result_from_owner(struct tally_engine *e,
 
 /* Does @hdr fit the collective?  @at receives its place in the buffer. */
 static enum tally_drop result_check(struct tally_engine *e,
+				    struct tally_member *m,
 				    struct tally_coll *c,
 				    const struct tally_layout *layout,
 				    const struct tally_hdr *hdr, u32 *at)
@@ -55,8 +56,11 @@ static enum tally_drop result_check(struct tally_engine *e,
 	if (tally_get32(hdr->shape) != READ_ONCE(c->shape) ||
 	    hdr->lane != READ_ONCE(c->lane))
 		return TALLY_DROP_MISMATCH;
-	/* Only a reduce_scatter does without the values. */
-	if (hdr->type == TALLY_RECEIPT && layout->op != TALLY_OP_REDUCE_SCATTER)
+	/* Only a reduce_scatter does without the values, but not its own. */
+	if (hdr->type == TALLY_RECEIPT &&
+	    (layout->op != TALLY_OP_REDUCE_SCATTER || (mask &&
+	     tally_shard_owner(layout->participants, layout->n, layout->seq,
+			       shard) == m->rank)))
 		return TALLY_DROP_MISMATCH;
 	*at = tally_layout_first(layout, shard) + chunk;
 	if (*at >= e->cells)
@@ -137,7 +141,7 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 		return tally_seq_diff(seq, READ_ONCE(m->next)) >= 0 ?
 			TALLY_DROP_AHEAD : TALLY_DROP_UNWANTED;
 	tally_words_get(&layout, &c->layout, sizeof(layout));
-	why = result_check(e, c, &layout, hdr, &at);
+	why = result_check(e, m, c, &layout, hdr, &at);
 	if (why)
 		return why;
 	owner = result_from_owner(e, &layout, hdr);

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#endif
 
 typedef unsigned __int128 wide;
 
