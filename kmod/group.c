@@ -108,6 +108,8 @@ void tally_group_set(struct tally_group *group,
 	WRITE_ONCE(group->host->gid, set->gid);
 	WRITE_ONCE(group->host->bound_us, set->bound_us);
 	WRITE_ONCE(group->host->timeout_us, set->timeout_us);
+	tally_engine_limits(group->host->engine, set->timeout_us,
+			    set->settle_us);
 }
 
 /* The group is down. */

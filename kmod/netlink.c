@@ -208,6 +208,7 @@ static int check_while_up(const struct tally_group *group,
 
 		if (!tb[i] || i == TALLY_A_GROUP_ID ||
 		    i == TALLY_A_GROUP_NAME || i == TALLY_A_GROUP_BOUND_US ||
+		    i == TALLY_A_GROUP_SETTLE_US ||
 		    i == TALLY_A_GROUP_TIMEOUT_US || i == TALLY_A_GROUP_GID)
 			continue;
 		err = need_down(group, info, tb[i]);

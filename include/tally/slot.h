@@ -35,7 +35,7 @@
  * struct tally_rule - what the receive path must know of a group
  * @local: ranks that live on this node
  * @members: all ranks
- * @bound_max_ns: longest bound that a packet may ask for
+ * @bound_max_ns: longest bound that a packet may ask for; may change under way
  * @epoch: current epoch
  * @shard_chunks: most chunks of one shard
  * @group: id
@@ -314,7 +314,7 @@ static inline enum tally_drop tally_shard_admit(struct tally_shard *shard,
 {
 	__u32 seq = tally_get32(hdr->seq);
 	__u32 rank = tally_get16(hdr->rank) & (TALLY_RANKS_MAX - 1);
-	__u64 bound;
+	__u64 bound, most;
 	__u32 i;
 
 	if (shard->state != TALLY_SLOT_UNUSED &&
@@ -348,8 +348,9 @@ static inline enum tally_drop tally_shard_admit(struct tally_shard *shard,
 		shard->close_ns = TALLY_NEVER;
 	} else {
 		bound = tally_time_unpack(tally_get16(hdr->time)) * 1000;
-		if (bound > rule->bound_max_ns)
-			bound = rule->bound_max_ns;
+		most = *(const volatile __u64 *)&rule->bound_max_ns;
+		if (bound > most)
+			bound = most;
 		shard->close_ns = now + bound;
 	}
 	shard->seen = 0;

@@ -152,7 +152,8 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 		c->req = *req;
 		if (!c->req.bound_us)
 			c->req.bound_us = e->config.bound_us;
-		c->req.bound_us = min(c->req.bound_us, e->config.bound_max_us);
+		c->req.bound_us = min(c->req.bound_us,
+				      READ_ONCE(e->config.bound_max_us));
 		if (!c->req.timeout_us)
 			c->req.timeout_us = e->config.timeout_us;
 		c->submit_ns = now;

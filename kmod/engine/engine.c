@@ -139,6 +139,14 @@ static int engine_init(struct tally_engine *e)
 	return 0;
 }
 
+void tally_engine_limits(struct tally_engine *e, u32 bound_max_us,
+			 u32 settle_us)
+{
+	WRITE_ONCE(e->config.bound_max_us, bound_max_us);
+	WRITE_ONCE(e->config.settle_us, settle_us ?: TALLY_SETTLE_US);
+	WRITE_ONCE(e->rule.bound_max_ns, 1000ull * bound_max_us);
+}
+
 static void rule_init(struct tally_engine *e)
 {
 	const struct tally_engine_config *config = &e->config;

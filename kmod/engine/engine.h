@@ -144,6 +144,13 @@ void tally_engine_destroy(struct tally_engine *engine);
 /* Bytes that tally_engine_create() allocates; with @local_ranks. */
 u64 tally_engine_bytes(const struct tally_engine_config *config);
 
+/*
+ * Any context: from now on, a longest bound and a time to settle; see struct
+ * tally_engine_config.
+ */
+void tally_engine_limits(struct tally_engine *engine, u32 bound_max_us,
+			 u32 settle_us);
+
 const struct tally_keys *tally_engine_keys(const struct tally_engine *engine);
 const struct tally_rule *tally_engine_rule(const struct tally_engine *engine);
 

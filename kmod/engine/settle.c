@@ -72,7 +72,7 @@ static void ask_node(struct tally_engine *e, struct tally_member *m,
 static u64 settle_ns(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c, u32 node)
 {
-	u64 settle = max(1000ull * e->config.settle_us,
+	u64 settle = max(1000ull * READ_ONCE(e->config.settle_us),
 			 8 * e->node[node].rtt_ns);
 	u32 index = tally_mask_index(c->layout.participants, m->rank);
 

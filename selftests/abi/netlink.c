@@ -404,6 +404,8 @@ TEST_F(net, group_set__while_up)
 		       member_add(nl, GROUP, 3, "127.0.0.1", 0));
 	ASSERT_EQ(0, set_u32(nl, TALLY_CMD_GROUP_SET, TALLY_A_GROUP_BOUND_US,
 			     123456));
+	ASSERT_EQ(0, set_u32(nl, TALLY_CMD_GROUP_SET, TALLY_A_GROUP_SETTLE_US,
+			     54321));
 	ASSERT_REFUSED(EINVAL, "bound",
 		       set_u32(nl, TALLY_CMD_GROUP_SET,
 			       TALLY_A_GROUP_TIMEOUT_US, 1000));
@@ -415,6 +417,7 @@ TEST_F(net, group_set__while_up)
 	ASSERT_EQ(3, seen.local);
 	ASSERT_EQ(1, seen.attached);
 	ASSERT_EQ(64, seen.value[TALLY_A_GROUP_PAYLOAD]);
+	ASSERT_EQ(54321, seen.value[TALLY_A_GROUP_SETTLE_US]);
 	rank_close(&rank);
 }
 

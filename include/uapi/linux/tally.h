@@ -315,7 +315,7 @@ struct tally_detach {
 enum tally_cmd {
 	TALLY_CMD_UNSPEC,
 	TALLY_CMD_GROUP_NEW,	/* TALLY_A_GROUP */
-	TALLY_CMD_GROUP_SET,	/* bound, settle, timeout, quorum, gid: any time;
+	TALLY_CMD_GROUP_SET,	/* name, bound, settle, timeout, gid: any time;
 				 * the rest: while it is down
 				 */
 	TALLY_CMD_GROUP_DEL,	/* TALLY_A_GROUP with the id */
@@ -351,7 +351,7 @@ enum {
 	TALLY_A_GROUP_BOUND_US,		/* u32 */
 	TALLY_A_GROUP_SETTLE_US,	/* u32 */
 	TALLY_A_GROUP_TIMEOUT_US,	/* u32 */
-	TALLY_A_GROUP_QUORUM,		/* u32, members */
+	TALLY_A_GROUP_QUORUM,		/* u32, members; refused: EOPNOTSUPP */
 	TALLY_A_GROUP_GID,		/* u32, who may attach; default: root */
 	TALLY_A_GROUP_KEY,		/* binary, 16 bytes; never reported */
 	TALLY_A_GROUP_KEYED,		/* flag, reported */
