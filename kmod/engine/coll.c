@@ -231,7 +231,18 @@ u32 tally_engine_ready(struct tally_engine *e, u32 rank)
 	return ready;
 }
 
-/* Chunks that shards here published before this rank submitted. */
+/* The owner of a shard says that a collective is at an end. */
+void tally_coll_aborted(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c, u8 say, u64 mask)
+{
+	if (say == TALLY_SAY_SHAPE)
+		tally_coll_fail(e, m, c, -EBADMSG, mask);
+	else if (submit_reliable(&c->req))
+		tally_coll_fail(e, m, c, say == TALLY_SAY_CANCEL ?
+				-ECONNABORTED : -ETIMEDOUT, mask);
+}
+
+/* What became of shards here before this rank submitted. */
 static void coll_import(struct tally_engine *e, struct tally_member *m,
 			struct tally_coll *c)
 {
@@ -241,7 +252,15 @@ static void coll_import(struct tally_engine *e, struct tally_member *m,
 	tally_for_each_member(e, owner) {
 		struct tally_owned *o = tally_owned_at(e, owner, c->req.seq);
 
-		if (!o->valid || o->seq != c->req.seq || !o->closed)
+		if (!o->valid || o->seq != c->req.seq)
+			continue;
+		if (o->abort_say) {
+			tally_coll_aborted(e, m, c, o->abort_say,
+					   o->abort_mask);
+			if (READ_ONCE(c->state) != COLL_ACTIVE)
+				return;
+		}
+		if (!o->closed)
 			continue;
 		for_each_set_bit(i, o->over, e->config.shard_chunks)
 			tally_owned_deliver(e, o, i);
@@ -299,7 +318,7 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 	smp_store_release(&c->live, tally_live(req->seq));
 	tally_promise_import(e, c);
 	coll_import(e, m, c);
-	if (tally_op_gathers(req->op) &&
+	if (READ_ONCE(c->state) == COLL_ACTIVE && tally_op_gathers(req->op) &&
 	    tally_layout_count(&c->layout,
 			       tally_shard_of(c->layout.n, req->seq,
 					      tally_mask_index(req->participants,
@@ -395,25 +414,50 @@ static void coll_seal(struct tally_coll *c)
 	}
 }
 
+/* ABORT goes to other nodes: the ranks of this one are told here. */
+static void fail_tell_local(struct tally_engine *e, struct tally_member *m,
+			    u32 seq)
+{
+	struct tally_member *local;
+	struct tally_coll *c;
+
+	tally_for_each_member(e, local) {
+		c = tally_coll_active(e, local, seq);
+		if (local != m && c && submit_reliable(&c->req) &&
+		    c->layout.participants >> m->rank & 1)
+			tally_coll_fail(e, local, c, -ECONNABORTED,
+					1ull << m->rank);
+	}
+}
+
 /* Others need not wait for what will not come from here. */
 static void fail_tell(struct tally_engine *e, struct tally_member *m,
 		      struct tally_coll *c, int status, u64 missing)
 {
-	struct tally_owned *o = tally_owned_at(e, m, c->req.seq);
-	bool open = o->valid && o->seq == c->req.seq &&
+	u32 seq = c->req.seq, n = c->layout.n, shard;
+	bool ours = status == -ECANCELED || status == -ERANGE;
+	struct tally_owned *o = tally_owned_at(e, m, seq);
+	struct tally_shard about;
+	bool open = o->valid && o->seq == seq &&
 		    o->about.state == TALLY_SLOT_OPEN;
 
-	if (status == -ECANCELED)
-		tally_abort_send(e, m, c->req.seq, c->req.participants,
-				 TALLY_SAY_CANCEL, 1ull << m->rank);
-	else if (status == -ETIMEDOUT && open)
-		tally_abort_send(e, m, c->req.seq, c->req.participants,
-				 TALLY_SAY_SILENT, missing);
-	if (open)
-		tally_owned_abandon(o, status == -ECANCELED ?
-				    TALLY_SAY_CANCEL : TALLY_SAY_SILENT,
-				    status == -ECANCELED ? 1ull << m->rank :
-				    missing);
+	if (ours)
+		missing = 1ull << m->rank;
+	if (ours || (status == -ETIMEDOUT && open))
+		tally_abort_send(e, m, seq, c->req.participants, ours ?
+				 TALLY_SAY_CANCEL : TALLY_SAY_SILENT, missing);
+	if (ours)
+		fail_tell_local(e, m, seq);
+	if (!(c->layout.participants >> m->rank & 1))
+		return;
+	/* Who comes late asks the owner. */
+	shard = tally_shard_of(n, seq, tally_mask_index(c->layout.participants,
+							m->rank));
+	if (!tally_layout_count(&c->layout, shard) || !(ours || open))
+		return;
+	tally_shard_about(c, shard, &about);
+	tally_owned_abandon(e, m, &about, ours ? TALLY_SAY_CANCEL :
+			    TALLY_SAY_SILENT, missing);
 }
 
 /**
@@ -425,7 +469,8 @@ static void fail_tell(struct tally_engine *e, struct tally_member *m,
  * @missing: ranks that it is about
  *
  * A bounded collective that ends without knowing what the others hold makes
- * the rank STALE; so does a chunk that nobody keeps any more.
+ * the rank STALE; so does a chunk that nobody keeps any more.  A reliable one
+ * that fails for what this rank did ends for the others, too.
  */
 void tally_coll_fail(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c, int status, u64 missing)
@@ -439,7 +484,8 @@ void tally_coll_fail(struct tally_engine *e, struct tally_member *m,
 		fail_tell(e, m, c, status, missing);
 	tally_coll_end(e, m, c, status, missing);
 	if (status == -ESTALE ||
-	    (bounded && (status == -EHOSTDOWN || status == -ECANCELED)))
+	    (bounded && (status == -EHOSTDOWN || status == -ECANCELED ||
+			 status == -ERANGE)))
 		tally_member_stale(e, m);
 }
 
@@ -533,11 +579,16 @@ u64 tally_coll_run(struct tally_engine *e, struct tally_member *m,
 	}
 	if (e->now >= c->expire_ns) {
 		waits = coll_waits(e, c);
-		tally_coll_fail(e, m, c, bounded ? -EHOSTDOWN : -ETIMEDOUT,
-				waits);
+		tally_coll_fail(e, m, c, c->bad ? -ERANGE :
+				bounded ? -EHOSTDOWN : -ETIMEDOUT, waits);
 		return TALLY_NEVER;
 	}
 	tally_coll_send(e, m, c);
+	/* The others would wait in vain for what must not be sent. */
+	if (c->bad && !bounded) {
+		tally_coll_fail(e, m, c, -ERANGE, 0);
+		return TALLY_NEVER;
+	}
 	if (!atomic_read(&c->missing))
 		return e->now;
 	next = tally_settle_run(e, m, c);

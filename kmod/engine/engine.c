@@ -314,18 +314,11 @@ static enum tally_drop abort_control(struct tally_engine *e,
 		return TALLY_DROP_MALFORMED;
 	tally_for_each_member(e, m) {
 		struct tally_coll *c = tally_coll_active(e, m, seq);
-		bool reliable;
 
 		if (!c || !(c->layout.participants >> rank & 1))
 			continue;
 		why = TALLY_KEEP;
-		reliable = tally_op_reliable(c->req.op, c->req.flags);
-		if (hdr->incast == TALLY_SAY_SHAPE)
-			tally_coll_fail(e, m, c, -EBADMSG, mask);
-		else if (hdr->incast == TALLY_SAY_CANCEL && reliable)
-			tally_coll_fail(e, m, c, -ECONNABORTED, mask);
-		else if (hdr->incast == TALLY_SAY_SILENT && reliable)
-			tally_coll_fail(e, m, c, -ETIMEDOUT, mask);
+		tally_coll_aborted(e, m, c, hdr->incast, mask);
 	}
 	return why;
 }

@@ -121,7 +121,7 @@ struct tally_event {
  * @wake: tally_engine_fetch() or _ready() of @rank may have changed.  Engine
  *	context.
  * @count: add @n to counter @which (enum tally_count).  Any context.
- * @event: something that people trace.  Engine context.
+ * @event: something that people trace.  Process context.
  */
 struct tally_engine_ops {
 	int (*send)(void *host, u32 node, const struct tally_hdr *hdr,

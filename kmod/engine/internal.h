@@ -477,18 +477,28 @@ enum tally_drop tally_owned_add(struct tally_engine *e, struct tally_member *m,
 				const struct tally_hdr *hdr,
 				const struct tally_payload *payload, u64 over,
 				u64 now);
-/* close.c: the owner's side in engine context */
+/* open.c: the owner's side in engine context: how a shard begins */
+void tally_owned_open_closed(struct tally_engine *e, struct tally_member *m,
+			     const struct tally_shard *about);
+bool tally_owned_abandon(struct tally_engine *e, struct tally_member *m,
+			 const struct tally_shard *about, u8 say, u64 mask);
+void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c);
+void tally_owned_identify(struct tally_engine *e, struct tally_member *m,
+			  struct tally_owned *o, u32 chunk,
+			  struct tally_hdr *hdr);
+bool tally_owned_end(struct tally_owned *o);
+u8 tally_owned_begin_newer(struct tally_engine *e, struct tally_member *m,
+			   struct tally_owned *o);
+void tally_owned_mismatch(struct tally_engine *e, struct tally_member *m,
+			  struct tally_owned *o, u32 other);
+/* close.c: and how it ends */
 u64 tally_owned_run(struct tally_engine *e, struct tally_member *m,
 		    struct tally_owned *o);
 void tally_owned_expire(struct tally_engine *e, struct tally_member *m,
 			struct tally_owned *o);
 void tally_owned_void(struct tally_engine *e, struct tally_member *m,
 		      struct tally_owned *o, u32 chunk);
-void tally_owned_open_closed(struct tally_engine *e, struct tally_member *m,
-			     const struct tally_shard *about);
-void tally_owned_gather(struct tally_engine *e, struct tally_member *m,
-			struct tally_coll *c);
-void tally_owned_abandon(struct tally_owned *o, u8 say, u64 mask);
 void tally_base_advance(struct tally_engine *e, struct tally_member *m);
 u64 tally_owned_waits(struct tally_engine *e, struct tally_owned *o);
 void tally_owned_count(struct tally_engine *e, struct tally_member *m,
@@ -511,6 +521,8 @@ void tally_coll_end(struct tally_engine *e, struct tally_member *m,
 		    struct tally_coll *c, int status, u64 missing);
 void tally_coll_fail(struct tally_engine *e, struct tally_member *m,
 		     struct tally_coll *c, int status, u64 missing);
+void tally_coll_aborted(struct tally_engine *e, struct tally_member *m,
+			struct tally_coll *c, u8 say, u64 mask);
 void tally_member_stale(struct tally_engine *e, struct tally_member *m);
 void tally_stale_sweep(struct tally_engine *e, struct tally_member *m);
 void tally_done_advance(struct tally_engine *e, struct tally_member *m);
@@ -527,6 +539,8 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 				const struct tally_hdr *hdr,
 				const struct tally_payload *payload, u64 now,
 				bool *done);
+void tally_coll_share(struct tally_engine *e, struct tally_member *m,
+		      struct tally_coll *c, u32 shard);
 u32 tally_cell_state(struct tally_coll *c, u32 at);
 bool tally_cell_move(struct tally_coll *c, u32 at, u32 from, u32 to);
 enum tally_drop tally_receipt_control(struct tally_engine *e,
@@ -534,6 +548,8 @@ enum tally_drop tally_receipt_control(struct tally_engine *e,
 				      const void *payload);
 
 /* settle.c: ask for what is missing */
+void tally_shard_about(const struct tally_coll *c, u32 shard,
+		       struct tally_shard *about);
 u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
 		       u32 at);
 u64 tally_settle_run(struct tally_engine *e, struct tally_member *m,

@@ -24,10 +24,10 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* Charged to whoever configures the group. */
+/* Charged to whoever configures the group, who is told if there is too little. */
 static inline void *tally_zalloc(size_t bytes)
 {
-	return kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	return kvzalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 static inline void tally_free(void *p)

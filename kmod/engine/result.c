@@ -165,6 +165,61 @@ enum tally_drop tally_cell_fill(struct tally_engine *e, struct tally_member *m,
 	return TALLY_KEEP;
 }
 
+/* A chunk from a cell of another local rank, as if that had sent it. */
+static void cell_share(struct tally_engine *e, struct tally_member *m,
+		       struct tally_member *from, u32 seq, u32 at, bool *done)
+{
+	u8 *cell = tally_result_cell(e, from, seq, at);
+	struct tally_hdr hdr = *(struct tally_hdr *)cell;
+	u32 words = tally_get16(hdr.words);
+	struct tally_payload payload = {
+		.part = { tally_cell_words(cell) }, .words = { words },
+		.parts = words ? 1 : 0, .total = words,
+	};
+
+	hdr.rank = tally_put16(from->rank);
+	hdr.flags |= TALLY_F_REPAIR;
+	local_bh_disable();
+	tally_cell_fill(e, m, &hdr, &payload, e->now, done);
+	local_bh_enable();
+}
+
+/**
+ * tally_coll_share - take chunks that other local ranks hold
+ * @e: the engine
+ * @m: the local rank
+ * @c: its active collective
+ * @shard: of it
+ *
+ * One that submits late finds there what came before.  Engine context: no cell
+ * that is FULL is given to another collective meanwhile.
+ */
+void tally_coll_share(struct tally_engine *e, struct tally_member *m,
+		      struct tally_coll *c, u32 shard)
+{
+	u32 first = tally_layout_first(&c->layout, shard), i, state;
+	u32 count = tally_layout_count(&c->layout, shard);
+	struct tally_member *from;
+	bool done = false;
+
+	tally_for_each_member(e, from) {
+		struct tally_coll *other = tally_coll_at(e, from, c->req.seq);
+
+		if (from == m || !from->result ||
+		    READ_ONCE(other->live) != tally_live(c->req.seq) ||
+		    memcmp(&other->layout, &c->layout, sizeof(c->layout)))
+			continue;
+		for (i = first; i < first + count; i++) {
+			state = tally_cell_state(c, i);
+			if ((state == CELL_EMPTY || state == CELL_PROMISED) &&
+			    tally_cell_state(other, i) == CELL_FULL)
+				cell_share(e, m, from, c->req.seq, i, &done);
+		}
+	}
+	if (done)
+		e->ops->kick(e->host);
+}
+
 /* RECEIPTs: outcomes without values, from the owner or who holds them. */
 enum tally_drop tally_receipt_control(struct tally_engine *e,
 				      const struct tally_hdr *hdr,

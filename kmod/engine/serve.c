@@ -223,6 +223,21 @@ static enum tally_drop nack_result(struct tally_engine *e,
 	return TALLY_KEEP;
 }
 
+/* An owner waits for what this rank has given up. */
+static bool contrib_given_up(struct tally_engine *e, struct tally_member *m,
+			     const struct tally_hdr *hdr)
+{
+	u32 seq = tally_get32(hdr->seq);
+	struct tally_coll *c = tally_coll_at(e, m, seq);
+
+	if (READ_ONCE(c->live) != tally_live(seq) || c->out.seq != seq ||
+	    (c->out.status != -ECANCELED && c->out.status != -ERANGE))
+		return false;
+	tally_abort_send(e, m, seq, 1ull << tally_get16(hdr->rank),
+			 TALLY_SAY_CANCEL, 1ull << m->rank);
+	return true;
+}
+
 /* ASK_CONTRIB: an owner lacks contributions of a reliable collective. */
 static enum tally_drop nack_contrib(struct tally_engine *e,
 				    const struct tally_hdr *hdr,
@@ -236,9 +251,12 @@ static enum tally_drop nack_contrib(struct tally_engine *e,
 	struct tally_coll *c;
 
 	tally_for_each_member(e, m) {
+		if (!(mask >> m->rank & 1))
+			continue;
+		if (contrib_given_up(e, m, hdr))
+			why = TALLY_KEEP;
 		c = tally_coll_active(e, m, seq);
-		if (!(mask >> m->rank & 1) || !c ||
-		    tally_op_gathers(c->req.op) || shard >= c->layout.n ||
+		if (!c || tally_op_gathers(c->req.op) || shard >= c->layout.n ||
 		    tally_shard_owner(c->layout.participants, c->layout.n, seq,
 				      shard) != tally_get16(hdr->rank))
 			continue;

@@ -24,8 +24,9 @@ static bool shard_missing(struct tally_engine *e, struct tally_coll *c,
 	return any;
 }
 
-static void shard_about(struct tally_coll *c, u32 shard,
-			struct tally_shard *about)
+/* A collective's shard as packets and owners describe it. */
+void tally_shard_about(const struct tally_coll *c, u32 shard,
+		       struct tally_shard *about)
 {
 	memset(about, 0, sizeof(*about));
 	about->seq = c->req.seq;
@@ -53,7 +54,7 @@ static void ask_node(struct tally_engine *e, struct tally_member *m,
 {
 	struct tally_shard about;
 
-	shard_about(c, shard, &about);
+	tally_shard_about(c, shard, &about);
 	/* Before that, an owner that has nothing yet may still get it. */
 	if (!(about.flags & TALLY_F_RELIABLE) && e->now >= ask_first(e, c, node))
 		about.flags |= TALLY_F_VOID;
@@ -143,6 +144,7 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 		return first;
 	if (ask->since && e->now < ask->at)
 		return ask->at;
+	tally_coll_share(e, m, c, shard);
 	if (!shard_missing(e, c, shard))
 		return TALLY_NEVER;
 

@@ -491,6 +491,50 @@ TEST_F(local, cell__out_of_range)
 	rank_close(&other);
 }
 
+/* Reliable: nobody waits for what must not be sent. */
+TEST_F(local, cell__out_of_range_reliable)
+{
+	struct tally_submit submit = {
+		.op = TALLY_OP_ALL_REDUCE, .lane = TALLY_LANE_W64,
+		.flags = TALLY_SUBMIT_RELIABLE,
+		.participants = NEAR, .words = 3, .weight = 1,
+		.timeout_us = 60000000,
+	};
+	static const uint64_t value[3] = { 1, 2, 3 };
+	struct tally_completion out;
+	struct rank other;
+
+	ASSERT_EQ(0, rank_attach(&other, GROUP, 1));
+	tx_put(&self->rank, value, 3);
+	tx_put(&other, value, 3);
+	tx_cell(&self->rank, self->rank.next, 0)->words = tally_put16(9);
+	ASSERT_EQ(0, rank_submit(&other, &submit));
+	ASSERT_EQ(0, rank_submit(&self->rank, &submit));
+	ASSERT_EQ(0, rank_wait(&self->rank, submit.seq, &out));
+	ASSERT_EQ(-ERANGE, out.status);
+	ASSERT_EQ(0, rank_wait(&other, submit.seq, &out));
+	ASSERT_EQ(-ECONNABORTED, out.status);
+	rank_close(&other);
+}
+
+/* Alone, nobody else opens the shard. */
+TEST_F(local, cell__out_of_range_alone)
+{
+	struct tally_submit submit = {
+		.op = TALLY_OP_ALL_REDUCE, .lane = TALLY_LANE_W64,
+		.participants = 1, .words = 3, .weight = 1,
+		.timeout_us = 500000,
+	};
+	static const uint64_t value[3] = { 1, 2, 3 };
+	struct tally_completion out;
+
+	tx_put(&self->rank, value, 3);
+	tx_cell(&self->rank, self->rank.next, 0)->words = tally_put16(9);
+	ASSERT_EQ(0, rank_submit(&self->rank, &submit));
+	ASSERT_EQ(0, rank_wait(&self->rank, submit.seq, &out));
+	ASSERT_EQ(-ERANGE, out.status);
+}
+
 TEST_F(local, killed__rank_is_free_again)
 {
 	struct rank other;
