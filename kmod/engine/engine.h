@@ -194,8 +194,8 @@ u64 tally_engine_run(struct tally_engine *engine, u64 now);
  * TALLY_KEEP, or why it was of no use; the caller counts that.
  */
 enum tally_drop tally_engine_control(struct tally_engine *engine,
-			  const struct tally_hdr *hdr, const void *payload,
-			  u64 now);
+				     const struct tally_hdr *hdr,
+				     const void *payload, u64 now);
 /*
  * A process takes @rank.  @tx and @result are window * cells * cell_bytes long
  * and zeroed.  Return: 0 and the seq to start at, -EBUSY, -ENOENT.  @stale:

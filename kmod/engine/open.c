@@ -77,7 +77,7 @@ static void owned_begin(struct tally_engine *e, struct tally_member *m,
  * Return: 1 + the rank that disagreed with the others, 0 if none.
  */
 u8 tally_owned_begin_newer(struct tally_engine *e, struct tally_member *m,
-			     struct tally_owned *o)
+			   struct tally_owned *o)
 {
 	bool newer;
 	u8 other;
