@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make check: the native tests, and the module's collectives in a guest;
-# make check-guest: all tests of the module.  Every test prints TAP and
-# runs under prove, which says how many there were and fails if any did.
-# make check-debug takes as long again: two hundred times slower than native.
+# make check: the native tests, the module's in a guest, and on the debug
+# kernel if there is one.  Every test prints TAP and runs under prove, which
+# says how many there were and fails if any did; a kernel warning fails, too.
 
-PROVE := prove --merge --timer
+# A test that fails says why.
+PROVE := prove --merge --timer --failures --comments
 GUEST_TIMEOUT ?= 1500
 DEBUG_TIMEOUT ?= 1500
+# A built tree beside this one, packed; or give KERNEL=DIR.
 KERNEL_DEBUG := $(B)/kernel-debug
-
-# What of the guest's tests every change must pass; check-guest runs them all.
-guest-core := $(B)/selftests/abi/reduce $(B)/selftests/xdp/parser
+KERNEL_PACKED := $(wildcard ../shared/kernel-debug/linux-debug.tar.zst)
 
 check: check-setup
 	+$(MAKE) --no-print-directory check-native
-	+$(MAKE) --no-print-directory check-guest \
-		tests-guest="$(guest-core)" tests-vm=
+	+$(MAKE) --no-print-directory check-guest
+	$(if $(KERNEL)$(KERNEL_PACKED),+$(MAKE) --no-print-directory check-debug,\
+		@echo "check: no debug kernel here: see 'make debug-kernel'")
 
 check-setup:
 	@selftests/deps.sh build check
@@ -32,7 +32,8 @@ check-guest: $(programs) $(tests-guest) modules
 		$(PROVE) --exec '' $(tests-guest)
 	$(if $(tests-vm),$(PROVE) --exec '' $(tests-vm))
 
-# The module's tests on a kernel with KASAN, lockdep, kmemleak and the like.
+# The module's tests on a kernel with KASAN, lockdep, kmemleak and the like,
+# two hundred times slower than native: what measures time stays out.
 check-debug: KERNEL_DIR = $(or $(KERNEL),$(KERNEL_DEBUG))
 check-debug: $(programs) $(tests-debug)
 	@[ -n "$(KERNEL)" ] || selftests/vm/unpack-debug.sh

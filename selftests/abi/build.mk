@@ -12,7 +12,7 @@ abi-flags := -D_GNU_SOURCE -DBPF_OBJECT='"$(B)/bpf/tally_host.bpf.o"' \
 
 # Without fault injection in the kernel, `faults` skips all.
 tests-guest += $(filter-out %/faults,$(abi-bin)) selftests/abi/spec.t
-tests-debug += $(abi-bin)
+tests-debug += $(filter-out %/reduce,$(abi-bin)) selftests/abi/reduce_debug.sh
 
 $(abi-bin): $(B)/selftests/abi/%: selftests/abi/%.c selftests/abi/abi.c \
 		selftests/abi/abi_netlink.c

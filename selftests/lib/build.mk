@@ -23,7 +23,6 @@ $(libtest-bin): %: %.o $(libtest-dir)/double.o $(B)/userspace/lib/san/libtally.a
 libtest-guest := $(libtest-dir)/device
 libtest-rpath := -Wl,-rpath,'$$ORIGIN/../../userspace/lib'
 tests-guest += $(libtest-guest)
-tests-debug += $(libtest-guest)
 
 $(libtest-guest): selftests/lib/device.c selftests/abi/abi.c \
 		selftests/abi/abi_netlink.c $(B)/userspace/lib/libtally.so | \
