@@ -59,6 +59,7 @@ struct process {
 	u32			errors;
 	u32			wrong;
 	u32			restarts;
+	u32			seq;		/* of the next collective */
 	bool			kill;
 };
 
@@ -420,13 +421,8 @@ static void *process_thread(void *arg)
 	u64 kill_at = now() + ROUND_NS / 4;
 	struct tally_submit req;
 	bool stale = false;
-	u32 seq;
+	u32 seq = p->seq;
 
-	pthread_mutex_lock(&p->node->turn);
-	if (tally_engine_attach(p->node->engine, p->rank, p->tx, p->result,
-				&seq, &stale) || stale)
-		p->wrong++;
-	pthread_mutex_unlock(&p->node->turn);
 	while (!READ_ONCE(stopping)) {
 		int err;
 
@@ -474,6 +470,7 @@ static bool build(void)
 		.bound_us = 30000, .bound_max_us = 1000000,
 		.settle_us = 50000, .timeout_us = 8000000, .nodes = NODES,
 	};
+	bool stale;
 	u32 i, k;
 
 	memcpy(config.node, node_of, sizeof(node_of));
@@ -500,6 +497,10 @@ static bool build(void)
 		p->tx = calloc(WINDOW * CELLS, CELL_BYTES);
 		p->result = calloc(WINDOW * CELLS, CELL_BYTES);
 		p->kill = mode == KILLED && i == RANKS - 1;
+		/* Before the others run: a late one would be STALE. */
+		if (tally_engine_attach(p->node->engine, i, p->tx, p->result,
+					&p->seq, &stale) || stale)
+			return false;
 	}
 	return true;
 }
