@@ -276,13 +276,6 @@ static void state_submit(struct sim_proc *p)
 	};
 	struct tally_hdr *cell = sim_tx_cell(p, p->seq, 0);
 
-	if (p->rank == p->sync_root) {
-		memset(cell, 0, sizeof(*cell));
-		cell->words = tally_put16(req.words);
-		memset(cell + 1, 0, 8 * req.words);
-		*(__le64 *)(cell + 1) = tally_put_le64((u64)p->step << 32 |
-						       p->value);
-	}
 	/*
 	 * Somebody has died who was to receive it.  The seq must be used up:
 	 * the others' broadcast ends by its timeout.
@@ -292,6 +285,13 @@ static void state_submit(struct sim_proc *p)
 		req.participants = 1ull << p->rank;
 		req.root = p->rank;
 		req.flags = 0;
+	}
+	if (p->rank == req.root) {
+		memset(cell, 0, sizeof(*cell));
+		cell->words = tally_put16(req.words);
+		memset(cell + 1, 0, 8 * req.words);
+		*(__le64 *)(cell + 1) = tally_put_le64((u64)p->step << 32 |
+						       p->value);
 	}
 	if (proc_submit(p, &req))
 		p->sync_left--;
