@@ -139,7 +139,7 @@ u64 tally_wait_run(struct tally_engine *e, struct tally_member *m)
 	if (e->now < m->probe_at)
 		return m->probe_at;
 	/* Quick at first, then ten a second. */
-	m->probe_ns = m->probe_seq == seq ?
+	m->probe_ns = m->probe_seq == seq && m->probe_ns ?
 		      min(2 * m->probe_ns, TALLY_PROBE_NS) : TALLY_ASK_MIN_NS;
 	m->probe_seq = seq;
 	m->probe_at = e->now + m->probe_ns;

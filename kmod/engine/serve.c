@@ -43,9 +43,10 @@ static void serve_cell(struct tally_engine *e, struct tally_member *m, u32 node,
  * @seq: collective
  * @shard: its shard
  * @chunk: and chunk
- * @gone: set to true if a local rank held it and no longer does, or is just
- *	receiving it: there is no saying that this node holds none
+ * @gone: set to true if a local rank held it and no longer does: there is no
+ *	saying that this node holds none
  *
+ * A cell that is just being filled is neither: it is asked for again.
  * Return: whether it is held.
  */
 bool tally_serve_held(struct tally_engine *e, u32 node, u32 seq, u32 shard,
@@ -53,7 +54,7 @@ bool tally_serve_held(struct tally_engine *e, u32 node, u32 seq, u32 shard,
 {
 	struct tally_member *m;
 	struct tally_coll *c;
-	u32 at, state;
+	u32 at;
 
 	tally_for_each_member(e, m) {
 		c = tally_coll_at(e, m, seq);
@@ -67,15 +68,12 @@ bool tally_serve_held(struct tally_engine *e, u32 node, u32 seq, u32 shard,
 		if (chunk >= tally_layout_count(&c->layout, shard))
 			continue;
 		at = tally_layout_first(&c->layout, shard) + chunk;
-		state = tally_cell_state(c, at);
-		if (state == CELL_FILLING)
-			*gone = true;
-		if (state != CELL_FULL || !m->result)
+		if (tally_cell_state(c, at) != CELL_FULL || !m->result)
 			continue;
 		if (node != e->config.self)
 			serve_cell(e, m, node, (struct tally_hdr *)
 				   tally_result_cell(e, m, seq, at),
-				   c->req.op);
+				   c->layout.op);
 		return true;
 	}
 	return false;
@@ -139,8 +137,10 @@ static void nack_owned(struct tally_engine *e, struct tally_member *m,
 		nack_unopened(e, m, hdr);
 	if (!o->valid || o->seq != seq ||
 	    tally_seq_diff(seq, m->base - e->window) < 0) {
+		/* Who was no participant before may be ahead by any number. */
 		if (tally_seq_diff(seq, m->base) >= 0 &&
-		    tally_seq_diff(seq, m->base) < (s32)e->window)
+		    (tally_seq_diff(seq, m->base) < (s32)e->window ||
+		     hdr->flags & TALLY_F_RELIABLE))
 			busy_send(e, m, node, hdr, TALLY_SAY_OPEN,
 				  1ull << m->rank);
 		else

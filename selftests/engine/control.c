@@ -256,8 +256,61 @@ static void receipt__of_own_shard(void **state)
 	}
 }
 
+/* Who took no part in what came before may ask before we are there. */
+static void nack__ahead(void **state)
+{
+	struct host *host = *state;
+	u32 seq = 9, shard = tally_shard_of(3, 0, seq), reliable;
+	struct tally_hdr hdr = packet(TALLY_NACK, TALLY_ASK_RESULT, 1, shard);
+	__le64 chunks = tally_put_le64(1);
+
+	hdr.seq = tally_put32(seq);
+	hdr.words = tally_put16(1);
+	for (reliable = 0; reliable < 2; reliable++) {
+		hdr.flags = reliable ? TALLY_F_RELIABLE : 0;
+		assert_int_equal(give(host, &hdr, &chunks,
+				      (1 + reliable) * SECOND), TALLY_KEEP);
+		assert_int_equal(host->sent, 1 + reliable);
+		assert_int_equal(host->last.type, TALLY_BUSY);
+		assert_int_equal(host->last.incast, reliable ? TALLY_SAY_OPEN :
+				 TALLY_SAY_GONE);
+	}
+}
+
+/* A SUBMIT that has to wait for seq 0 asks as rarely as for any other. */
+static void probe__is_rare(void **state)
+{
+	struct host *host = *state;
+	struct tally_submit req = {
+		.size = sizeof(req), .op = TALLY_OP_BROADCAST,
+		.lane = TALLY_LANE_RAW, .participants = 7, .words = 8,
+	};
+	struct tally_completion done;
+	u64 now = SECOND, next = 0;
+	u32 i;
+
+	for (req.seq = 0; req.seq < 4; req.seq++)
+		assert_int_equal(tally_engine_submit(host->engine, 0, &req,
+						     now), 0);
+	for (i = 0; i < 3; i++)
+		tally_engine_run(host->engine, now);
+	while (tally_engine_fetch(host->engine, 0, 0, true, &done) == 1)
+		assert_int_equal(done.status, 0);
+	assert_int_equal(tally_engine_submit(host->engine, 0, &req, now),
+			 -EAGAIN);
+	host->sent = 0;
+	while (now < 2 * SECOND && host->sent < 100) {
+		next = tally_engine_run(host->engine, now);
+		now = next > now ? next : now + 1;
+	}
+	assert_int_equal(host->last.type, TALLY_PROBE);
+	/* Two nodes: some while the interval grows, then ten a second. */
+	assert_in_range(host->sent, 10, 40);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 UNIT_MAIN(TEST(control__out_of_range), TEST(control__made_up_seq),
 	  TEST(nack__too_soon), TEST(probe__answers_are_limited),
-	  TEST(receipt__of_own_shard))
+	  TEST(receipt__of_own_shard), TEST(nack__ahead),
+	  TEST(probe__is_rare))
