@@ -108,6 +108,22 @@ static void stale_note(struct tally_engine *e, struct tally_member *m)
 		    0);
 }
 
+/* Under @m's lock. */
+static bool rejoin_pending(struct tally_engine *e, struct tally_member *m)
+{
+	u32 i;
+
+	for (i = 0; i < e->window; i++) {
+		struct tally_coll *c = &m->coll[i];
+		u8 state = READ_ONCE(c->state);
+
+		if ((state == COLL_QUEUED || state == COLL_ACTIVE) &&
+		    c->req.op == TALLY_OP_REJOIN)
+			return true;
+	}
+	return false;
+}
+
 int tally_engine_submit(struct tally_engine *e, u32 rank,
 			struct tally_submit *req, u64 now)
 {
@@ -132,10 +148,11 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 		err = -ENOTCONN;
 	else if (req->seq != m->next)
 		err = -EINVAL;
-	else if (req->op == TALLY_OP_REJOIN ? !m->stale :
-		 m->stale || seq_stale(e, m, req->participants, m->next))
-		err = req->op == TALLY_OP_REJOIN ? -EINVAL : -ESTALE;
-	else if (READ_ONCE(c->state) != COLL_FREE)
+	else if (req->op != TALLY_OP_REJOIN &&
+		 (m->stale || seq_stale(e, m, req->participants, m->next)))
+		err = -ESTALE;
+	else if (READ_ONCE(c->state) != COLL_FREE ||
+		 (req->op == TALLY_OP_REJOIN && rejoin_pending(e, m)))
 		err = -EBUSY;
 	else
 		req->out_missing = submit_behind(e, m, c, req);
@@ -144,7 +161,8 @@ int tally_engine_submit(struct tally_engine *e, u32 rank,
 		m->wait_seq = m->next - e->window;
 		err = -EAGAIN;
 	}
-	if (err == -ESTALE) {
+	/* Who asks for state has none that it trusts. */
+	if (err == -ESTALE || (!err && req->op == TALLY_OP_REJOIN)) {
 		fresh = !m->stale;
 		WRITE_ONCE(m->stale, true);
 	}
@@ -267,13 +285,27 @@ static void coll_import(struct tally_engine *e, struct tally_member *m,
 	}
 }
 
+/* What others must know of a collective: before @c is live, and once. */
+void tally_coll_cut(struct tally_engine *e, struct tally_coll *c)
+{
+	const struct tally_submit *req = &c->req;
+	u8 flags = submit_reliable(req) ? TALLY_F_RELIABLE : 0;
+	struct tally_layout layout = {};
+
+	tally_layout_init(&layout, req->op, req->participants, req->seq,
+			  req->words, e->config.cell_words, req->root);
+	tally_words_put(&c->layout, &layout, sizeof(layout));
+	WRITE_ONCE(c->shape, tally_shape(req->op, flags, req->lane, req->dtype,
+					 req->words, e->config.cell_words,
+					 req->root));
+	WRITE_ONCE(c->lane, req->lane);
+}
+
 /* Begin in engine context: cut up, clear cells, contribute. */
 void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 			 struct tally_coll *c)
 {
 	struct tally_submit *req = &c->req;
-	u8 flags = submit_reliable(req) ? TALLY_F_RELIABLE : 0;
-	struct tally_layout layout = {};
 	u32 i;
 
 	tally_event(e, TALLY_TRACE_SUBMIT, m->rank, req->seq, 0, 0,
@@ -284,13 +316,7 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 		return;
 	}
 	c->expire_ns = c->submit_ns + 1000ull * req->timeout_us;
-	tally_layout_init(&layout, req->op, req->participants, req->seq,
-			  req->words, e->config.cell_words, req->root);
-	tally_words_put(&c->layout, &layout, sizeof(layout));
-	WRITE_ONCE(c->shape, tally_shape(req->op, flags, req->lane, req->dtype,
-					 req->words, e->config.cell_words,
-					 req->root));
-	WRITE_ONCE(c->lane, req->lane);
+	tally_coll_cut(e, c);
 	c->bad = false;
 	WRITE_ONCE(c->progress_ns, 0ull);
 	atomic_set(&c->missing, c->layout.chunks);
@@ -397,10 +423,13 @@ void tally_coll_end(struct tally_engine *e, struct tally_member *m,
 	e->ops->wake(e->host, m->rank);
 }
 
-/* Take no more RESULTs: no cell stays open, none is being copied to. */
+/*
+ * Take no more RESULTs: no cell stays open, none is being copied to, and who
+ * filled one has counted it, or would count it of the next collective.
+ */
 static void coll_seal(struct tally_coll *c)
 {
-	u32 i;
+	u32 i, full = 0;
 
 	if (!READ_ONCE(c->live))
 		return;
@@ -411,7 +440,10 @@ static void coll_seal(struct tally_coll *c)
 				tally_cell_move(c, i, CELL_PROMISED, CELL_DEAD);
 			cpu_relax();
 		}
+		full += tally_cell_state(c, i) == CELL_FULL;
 	}
+	while (atomic_read(&c->missing) + full != c->layout.chunks)
+		cpu_relax();
 }
 
 /* ABORT goes to other nodes: the ranks of this one are told here. */

@@ -405,8 +405,11 @@ void tally_engine_detach(struct tally_engine *e, u32 rank, u64 now)
 	for (i = 0; i < e->window; i++) {
 		struct tally_coll *c = &m->coll[i];
 
-		if (c->state == COLL_QUEUED)
+		if (c->state == COLL_QUEUED) {
 			WRITE_ONCE(c->live, 0);
+			if (c->req.op != TALLY_OP_REJOIN)
+				tally_coll_cut(e, c);
+		}
 		if (c->state == COLL_QUEUED || c->state == COLL_ACTIVE)
 			tally_coll_fail(e, m, c, -ECANCELED, 0);
 		WRITE_ONCE(c->state, COLL_FREE);

@@ -513,6 +513,7 @@ bool tally_owned_publishing(const struct tally_engine *e,
 			    const struct tally_owned *o);
 
 /* coll.c */
+void tally_coll_cut(struct tally_engine *e, struct tally_coll *c);
 void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 			 struct tally_coll *c);
 u64 tally_coll_run(struct tally_engine *e, struct tally_member *m,

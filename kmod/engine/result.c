@@ -227,7 +227,7 @@ enum tally_drop tally_receipt_control(struct tally_engine *e,
 {
 	enum tally_drop best = TALLY_DROP_UNWANTED, why;
 	u32 i, n = tally_get16(hdr->words) / 2;
-	const struct tally_receipt *receipt = payload;
+	struct tally_receipt receipt;
 	struct tally_hdr one = *hdr;
 	struct tally_member *m;
 	bool done = false;
@@ -235,11 +235,14 @@ enum tally_drop tally_receipt_control(struct tally_engine *e,
 	one.words = 0;
 	one.bias = 0;
 	for (i = 0; i < n; i++) {
+		/* A packet's payload need not be aligned. */
+		memcpy(&receipt, payload + i * sizeof(receipt),
+		       sizeof(receipt));
 		one.chunk = tally_put32(tally_get32(hdr->chunk) + i);
-		one.mask = receipt[i].mask;
-		one.weight = receipt[i].weight;
-		one.exponent = receipt[i].exponent;
-		one.flags = receipt[i].flags | (hdr->flags & TALLY_F_REPAIR);
+		one.mask = receipt.mask;
+		one.weight = receipt.weight;
+		one.exponent = receipt.exponent;
+		one.flags = receipt.flags | (hdr->flags & TALLY_F_REPAIR);
 		tally_for_each_member(e, m) {
 			why = tally_cell_fill(e, m, &one, NULL, e->now, &done);
 			if (why == TALLY_KEEP || best == TALLY_DROP_UNWANTED)

@@ -256,7 +256,6 @@ TEST_F(local, submit__refused)
 		{ .op = TALLY_OP_BROADCAST, .lane = TALLY_LANE_RAW,
 		  .words = 3, .root = 64 },
 		{ .op = TALLY_OP_BARRIER, .words = 3 },
-		{ .op = TALLY_OP_REJOIN },
 	};
 	size_t i;
 
@@ -281,6 +280,25 @@ TEST_F(local, submit__refused)
 	/* None of them used up a number. */
 	submit_alone(_metadata, rank, 1);
 	ASSERT_TRUE(readable(rank, ABI_WAIT_MS));
+}
+
+/* State that did not come whole is asked for again. */
+TEST_F(local, rejoin__makes_stale)
+{
+	struct tally_submit rejoin = { .op = TALLY_OP_REJOIN,
+				       .timeout_us = 300000 };
+	struct tally_submit sum = { .op = TALLY_OP_ALL_REDUCE,
+				    .lane = TALLY_LANE_W64, .words = 3 };
+	struct rank *rank = &self->rank;
+	struct tally_completion out;
+
+	ASSERT_EQ(0, rank_submit(rank, &rejoin));
+	ASSERT_EQ(-EBUSY, rank_submit(rank, &rejoin));
+	ASSERT_EQ(-ESTALE, rank_submit(rank, &sum));
+	ASSERT_EQ(0, rank_wait(rank, rank->next - 1, &out));
+	ASSERT_EQ(-ETIMEDOUT, out.status);
+	ASSERT_EQ(-ESTALE, rank_submit(rank, &sum));
+	ASSERT_EQ(0, rank_submit(rank, &rejoin));
 }
 
 TEST_F(local, submit__window_full)

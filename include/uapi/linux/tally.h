@@ -164,6 +164,7 @@ struct tally_attach {
  * @out_flags: TALLY_SUBMITTED_*
  *
  * all_gather, broadcast and barrier are reliable; the others are if asked for.
+ * Rejoin asks for state; whoever submits it is STALE until it has received it.
  */
 struct tally_submit {
 	__u32	size;
