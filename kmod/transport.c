@@ -50,15 +50,27 @@ static int parse_once(struct tally_received *packet, const struct sk_buff *skb)
 				   skb->len - sizeof(struct udphdr));
 }
 
-/* @skb begins with the UDP header and ends with the datagram. */
+/*
+ * @skb begins with the UDP header and ends with the datagram.
+ *
+ * A local sender may still write to the fragments.  A contribution or result is
+ * taken at once, each word read once; a control packet is read again when its
+ * turn comes, and what is checked here must be what is read there.
+ */
 static enum tally_drop parse(struct tally_received *packet, struct sk_buff *skb)
 {
 	int err = -E2BIG;
 
+	if (skb->len > sizeof(struct udphdr) + sizeof(packet->hdr) +
+		       TALLY_PAYLOAD_MAX)
+		return TALLY_DROP_OVERSIZED;
+	if (!skb_frags_readable(skb))
+		return TALLY_DROP_MEMORY;
 	/* Pieces that are lists or need a mapping are rare: copy them. */
 	if (!skb_has_frag_list(skb) && !IS_ENABLED(CONFIG_HIGHMEM))
 		err = parse_once(packet, skb);
-	if (err == -E2BIG) {
+	if (err == -E2BIG || (!err && skb_is_nonlinear(skb) &&
+			      tally_receive_is_control(&packet->hdr))) {
 		if (skb_linearize(skb))
 			return TALLY_DROP_MEMORY;
 		err = parse_once(packet, skb);
