@@ -58,6 +58,7 @@ struct batch {
  * struct tally_outbox - all of a group's sending; one context at a time
  * @config: pointers of it are the host's and stay
  * @sock: the sockets
+ * @write_space: what they called before they were ours
  * @promised: room in each that open batches will take, bytes
  * @packets_max: most packets of a batch
  * @starved: somebody waits for room
@@ -66,6 +67,7 @@ struct batch {
 struct tally_outbox {
 	struct tally_outbox_config	config;
 	struct socket			*sock[SOCKETS];
+	void				(*write_space)(struct sock *sk);
 	u32				promised[SOCKETS];
 	u32				packets_max;
 	bool				starved;
@@ -97,9 +99,10 @@ static int drop_stray(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static void set_options(struct sock *sk)
+static void set_options(struct tally_outbox *outbox, struct sock *sk)
 {
 	lock_sock(sk);
+	outbox->write_space = sk->sk_write_space;
 	sk->sk_write_space = write_space;
 	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	WRITE_ONCE(sk->sk_sndbuf, SNDBUF);
@@ -139,7 +142,7 @@ static int open_socket(struct tally_outbox *outbox, struct socket **sock)
 	if (err)
 		return err;
 	setup_udp_tunnel_sock(outbox->config.net, *sock, &tunnel);
-	set_options((*sock)->sk);
+	set_options(outbox, (*sock)->sk);
 	return 0;
 }
 
@@ -158,20 +161,30 @@ static int init_batch(struct tally_outbox *outbox, u32 node)
 	return batch->hdr && batch->vec ? 0 : -ENOMEM;
 }
 
+/* Packets on their way out keep a socket for longer than the module may live. */
 void tally_outbox_silence(struct tally_outbox *outbox)
 {
 	u32 i;
 
-	for (i = 0; i < SOCKETS && outbox->sock[i]; i++)
-		rcu_assign_sk_user_data(outbox->sock[i]->sk, NULL);
+	for (i = 0; i < SOCKETS && outbox->sock[i]; i++) {
+		struct sock *sk = outbox->sock[i]->sk;
+
+		lock_sock(sk);
+		sk->sk_write_space = outbox->write_space;
+		release_sock(sk);
+		rcu_assign_sk_user_data(sk, NULL);
+	}
 }
 
 void tally_outbox_destroy(struct tally_outbox *outbox)
 {
 	u32 i;
 
-	for (i = 0; i < SOCKETS && outbox->sock[i]; i++)
-		udp_tunnel_sock_release(outbox->sock[i]);
+	/* One grace period after tally_outbox_silence() was for all. */
+	for (i = 0; i < SOCKETS && outbox->sock[i]; i++) {
+		kernel_sock_shutdown(outbox->sock[i], SHUT_RDWR);
+		sock_release(outbox->sock[i]);
+	}
 	for (i = 0; i < outbox->config.nodes; i++) {
 		kvfree(outbox->batch[i].hdr);
 		kvfree(outbox->batch[i].vec);
