@@ -79,6 +79,9 @@ static int attach_to(struct tally_file *file, struct tally_host *host,
 	if (attach->rank >= TALLY_RANKS_MAX ||
 	    !(tally_engine_rule(host->engine)->local >> attach->rank & 1))
 		return -ENOENT;
+	/* Asked again below; whom it is refused need not be charged first. */
+	if (READ_ONCE(host->files[attach->rank]))
+		return -EBUSY;
 	cells = tally_cells_create(file->ns, bytes);
 	if (IS_ERR(cells))
 		return PTR_ERR(cells);

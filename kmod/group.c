@@ -343,8 +343,12 @@ void tally_group_down(struct tally_net *ns, struct tally_group *group)
 	if (!host)
 		return;
 	group->host = NULL;
-	tally_host_kill(host);
+	/*
+	 * No packet finds it any more when the files are told: one that is
+	 * closed then frees result cells after a grace period of its own.
+	 */
 	xa_erase(&ns->hosts, group->id);
+	tally_host_kill(host);
 	synchronize_net();
 	tally_host_stop(host);
 	tally_host_put(host);
@@ -359,8 +363,8 @@ void tally_group_kill_all(struct tally_net *ns)
 	xa_for_each(&ns->groups, id, group) {
 		if (!group->host)
 			continue;
-		tally_host_kill(group->host);
 		xa_erase(&ns->hosts, id);
+		tally_host_kill(group->host);
 	}
 }
 

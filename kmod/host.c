@@ -17,16 +17,22 @@
 #include "netns.h"
 #include "outbox.h"
 #include "receive.h"
-#include "receive.h"
 #include "trace.h"
 #include "transport.h"
 
 #define CONTROL_QUEUE	1024	/* packets */
 #define CONTROL_BATCH	64	/* packets before the engine runs */
 
+/*
+ * One for all groups: a queue that helps to free memory has a thread of its
+ * own, and who may make groups should not make threads.  A work never runs
+ * twice at once, which is all the order that a host needs.
+ */
+static struct workqueue_struct *tally_wq;
+
 void tally_host_kick(struct tally_host *host)
 {
-	queue_work(host->wq, &host->work);
+	queue_work(tally_wq, &host->work);
 }
 
 static enum hrtimer_restart timer_fn(struct hrtimer *timer)
@@ -50,7 +56,7 @@ bool tally_host_queue(struct tally_host *host, struct sk_buff *skb)
 	return true;
 }
 
-/* The packet was parsed and checked when it was queued. */
+/* The packet was made linear, parsed and checked before it was queued. */
 static void control_packet(struct tally_host *host, struct sk_buff *skb,
 			   u64 now)
 {
@@ -58,10 +64,6 @@ static void control_packet(struct tally_host *host, struct sk_buff *skb,
 	struct tally_hdr hdr;
 	const void *payload;
 
-	if (skb_linearize(skb)) {
-		tally_stats_drop(host->stats, TALLY_DROP_MEMORY);
-		return;
-	}
 	memcpy(&hdr, skb->data + sizeof(struct udphdr), sizeof(hdr));
 	payload = skb->data + sizeof(struct udphdr) + sizeof(hdr);
 	drop = tally_engine_control(host->engine, &hdr, payload, now);
@@ -282,15 +284,9 @@ struct tally_host *tally_host_create(const struct tally_host_config *config)
 	if (err)
 		goto err_host;
 	err = -ENOMEM;
-	/* Deadlines hold under memory pressure too. */
-	host->wq = alloc_ordered_workqueue("tally/%u",
-					   WQ_HIGHPRI | WQ_MEM_RECLAIM,
-					   host->config.group);
-	if (!host->wq)
-		goto err_charge;
 	host->engine = tally_engine_create(&config->engine, &engine_ops, host);
 	if (!host->engine)
-		goto err_wq;
+		goto err_charge;
 	err = create_outbox(host);
 	if (err)
 		goto err_engine;
@@ -307,8 +303,6 @@ err_outbox:
 	tally_outbox_destroy(host->outbox);
 err_engine:
 	tally_engine_destroy(host->engine);
-err_wq:
-	destroy_workqueue(host->wq);
 err_charge:
 	tally_net_uncharge(host->ns, host->bytes);
 err_host:
@@ -338,7 +332,6 @@ void tally_host_stop(struct tally_host *host)
 	/* Neither restarts the other: the work does nothing for the dead. */
 	hrtimer_cancel(&host->timer);
 	cancel_work_sync(&host->work);
-	destroy_workqueue(host->wq);
 	tally_port_close(host->port);
 	tally_outbox_destroy(host->outbox);
 	skb_queue_purge(&host->control);
@@ -366,6 +359,19 @@ struct tally_host *tally_host_find(struct tally_net *ns, u32 id)
 		host = NULL;
 	rcu_read_unlock();
 	return host;
+}
+
+int __init tally_host_init(void)
+{
+	/* Deadlines hold under memory pressure too. */
+	tally_wq = alloc_workqueue("tally", WQ_UNBOUND | WQ_HIGHPRI |
+					    WQ_MEM_RECLAIM, 0);
+	return tally_wq ? 0 : -ENOMEM;
+}
+
+void tally_host_exit(void)
+{
+	destroy_workqueue(tally_wq);
 }
 
 bool tally_host_enter(struct tally_host *host)

@@ -41,7 +41,6 @@ struct tally_port;
  * @files: by rank: attached files; under @mutex
  * @control: packets for engine context
  * @outbox: packets from it
- * @wq: runs @work, one at a time
  * @work: engine context that nobody asked for
  * @timer: queues @work when the engine wants to run
  */
@@ -65,7 +64,6 @@ struct tally_host {
 	struct tally_file		*files[TALLY_RANKS_MAX];
 	struct sk_buff_head		control;
 	struct tally_outbox		*outbox;
-	struct workqueue_struct		*wq;
 	struct work_struct		work;
 	struct hrtimer			timer;
 };
@@ -88,13 +86,16 @@ struct tally_host_config {
 	kgid_t				gid;
 };
 
+int tally_host_init(void);
+void tally_host_exit(void);
+
 /* ERR_PTR(-ENOBUFS): the namespace's limit; -ENOMEM, or of opening sockets. */
 struct tally_host *tally_host_create(const struct tally_host_config *config);
 
 /*
- * Death: kill() makes the host dead for files and commands; the caller takes it
- * out of reach, waits for a grace period, then stop()s what runs and frees what
- * the host used.  Files may refer to the shell that remains.
+ * Death: the caller takes the host out of packets' reach; kill() makes it dead
+ * for files and commands; after a grace period stop() ends what runs and frees
+ * what the host used.  Files may refer to the shell that remains.
  */
 void tally_host_kill(struct tally_host *host);
 void tally_host_stop(struct tally_host *host);

@@ -5,6 +5,7 @@
 #include <net/genetlink.h>
 
 #include "device.h"
+#include "host.h"
 #include "kfunc.h"
 #include "netlink.h"
 #include "netns.h"
@@ -14,9 +15,12 @@ static int __init tally_init(void)
 {
 	int err;
 
-	err = tally_net_init();
+	err = tally_host_init();
 	if (err)
 		return err;
+	err = tally_net_init();
+	if (err)
+		goto err_host;
 	err = tally_netlink_init();
 	if (err)
 		goto err_net;
@@ -33,6 +37,8 @@ err_netlink:
 err_net:
 	tally_net_exit();
 	rcu_barrier();
+err_host:
+	tally_host_exit();
 	return err;
 }
 
@@ -43,6 +49,7 @@ static void __exit tally_exit(void)
 	tally_netlink_exit();
 	tally_net_exit();
 	rcu_barrier();
+	tally_host_exit();
 }
 
 module_init(tally_init);

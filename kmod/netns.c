@@ -42,7 +42,8 @@ struct tally_net *tally_net_of(const struct net *net)
 {
 	struct pernet *pernet = net_generic(net, pernet_id);
 
-	return rcu_dereference(pernet->ns);
+	/* Native XDP runs with bottom halves off, and without rcu_read_lock. */
+	return rcu_dereference_check(pernet->ns, rcu_read_lock_bh_held());
 }
 
 struct tally_net *tally_net_find(const struct net *net)
