@@ -161,7 +161,7 @@ static int init_batch(struct tally_outbox *outbox, u32 node)
 	return batch->hdr && batch->vec ? 0 : -ENOMEM;
 }
 
-/* Packets on their way out keep a socket for longer than the module may live. */
+/* Packets on their way out keep a socket, maybe for longer than the module. */
 void tally_outbox_silence(struct tally_outbox *outbox)
 {
 	u32 i;
