@@ -12,6 +12,26 @@
  */
 #include "internal.h"
 
+/*
+ * Who submits that seq now would not know what this node promised for it: the
+ * others have gone on without.
+ */
+static void ledger_forget(struct tally_engine *e, struct tally_ledger *ledger)
+{
+	struct tally_member *m;
+
+	if (bitmap_empty(ledger->promised, e->cells) &&
+	    bitmap_empty(ledger->voided, e->cells))
+		return;
+	tally_for_each_member(e, m) {
+		spin_lock_bh(&m->lock);
+		if (tally_seq_diff(m->next, ledger->seq) <= 0 &&
+		    tally_seq_diff(m->jumped, ledger->seq) <= 0)
+			WRITE_ONCE(m->jumped, ledger->seq + 1);
+		spin_unlock_bh(&m->lock);
+	}
+}
+
 /* What is known of @seq; NULL if its place in the ring is needed for later. */
 static struct tally_ledger *ledger_at(struct tally_engine *e, u32 seq)
 {
@@ -21,8 +41,10 @@ static struct tally_ledger *ledger_at(struct tally_engine *e, u32 seq)
 		return ledger;
 	if (ledger->valid && tally_seq_diff(ledger->seq, seq) > 0)
 		return NULL;
-	if (ledger->valid)
+	if (ledger->valid) {
 		tally_refuse_keep(e, ledger);
+		ledger_forget(e, ledger);
+	}
 	ledger->valid = true;
 	ledger->seq = seq;
 	ledger->participants = 0;
