@@ -300,7 +300,10 @@ static bool raw_fits(struct sim *sim, struct record *record,
 				      layout->seq, shard);
 	const struct tally_hdr *in = put_in(sim, record, owner, chunk);
 
-	return in && in->words == hdr->words &&
+	/* Who has the key leads others round all seqs: that record was reused. */
+	if (!in)
+		return sim->scenario.evil;
+	return in->words == hdr->words &&
 	       !memcmp(in + 1, hdr + 1, 8 * tally_get16(hdr->words));
 }
 
