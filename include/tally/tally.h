@@ -509,7 +509,8 @@ int tally_post(struct tally_call *call);
  * -EBADMSG	members disagree on what this collective is
  * -ECANCELED	by tally_cancel()
  * -ECONNABORTED by another member
- * -EHOSTDOWN	a chunk could not be decided: report.missing names the silent
+ * -EHOSTDOWN	a chunk could not be decided: report.missing names the silent.
+ *		A bounded call's member is STALE then, as with -ESTALE
  * -ESTALE	this member must receive state: tally_rejoin()
  * -ETIMEDOUT	not within its timeout: report.missing names who
  * -ENODEV	the group or its network namespace is gone

@@ -10,7 +10,12 @@ libtest-bin := $(libtest-names:%=$(libtest-dir)/%)
 LIBTEST_CFLAGS = $(BUILD_CFLAGS) -Iuserspace/lib $(SANITIZE) -pthread -MMD -MP \
 		 -ffp-contract=off
 
-tests-native += $(libtest-bin) selftests/lib/abi.sh selftests/lib/man.sh
+# The example's ranks, as they are, in the group in memory.
+libtest-rank := $(libtest-dir)/rank
+libtest-rank-obj := $(patsubst %,$(B)/userspace/examples/%.o,rank train net data)
+
+tests-native += $(libtest-bin) $(libtest-rank) selftests/lib/abi.sh \
+		selftests/lib/man.sh
 
 $(libtest-dir)/%.o: selftests/lib/%.c selftests/lib/build.mk
 	@mkdir -p $(@D)
@@ -18,6 +23,12 @@ $(libtest-dir)/%.o: selftests/lib/%.c selftests/lib/build.mk
 
 $(libtest-bin): %: %.o $(libtest-dir)/double.o $(B)/userspace/lib/san/libtally.a
 	$(CC) $(SANITIZE) -pthread -o $@ $^ -lcmocka -lm
+
+$(libtest-rank): LIBTEST_CFLAGS += -Iuserspace/examples
+$(libtest-rank): $(libtest-rank).o $(libtest-dir)/double.o \
+		$(libtest-rank-obj) $(B)/userspace/lib/san/libtally.a
+	$(CC) $(SANITIZE) -pthread -Wl,--wrap=tally_open -o $@ $^ \
+		-lcmocka -lz -lm
 
 # Over the module, linked as a program is: with the shared library.
 libtest-guest := $(libtest-dir)/device
@@ -42,4 +53,4 @@ $(libtest-dir)/example: $(libtest-dir)/example.c $(B)/userspace/lib/libtally.so
 		-L$(B)/userspace/lib -ltally $(libtest-rpath)
 
 .PRECIOUS: $(libtest-dir)/%.o
--include $(libtest-bin:=.d) $(libtest-dir)/double.d $(libtest-guest).d
+-include $(libtest-bin:=.d) $(libtest-rank).d $(libtest-dir)/double.d $(libtest-guest).d

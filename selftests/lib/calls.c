@@ -165,6 +165,8 @@ static int status_down(struct fake_group *g, uint32_t rank, uint32_t seq)
 /* One collective fails: the others of the call run all the same. */
 static void call__error_keeps_step(void **state)
 {
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.flags = TALLY_CALL_RELIABLE);
 	struct calls calls;
 	struct world w;
 	uint32_t i;
@@ -175,7 +177,7 @@ static void call__error_keeps_step(void **state)
 	w.g->status = status_down;
 	calls_create(&w, &calls);
 	for (i = 0; i < 2; i++)
-		tally_all_reduce_init(calls.c[i], in[i], out[i], COUNT, NULL);
+		tally_all_reduce_init(calls.c[i], in[i], out[i], COUNT, &o);
 	calls_post(&w, &calls);
 	while (tally_test(calls.c[0]) == -EAGAIN)
 		tally_test(calls.c[1]);
@@ -183,6 +185,49 @@ static void call__error_keeps_step(void **state)
 	assert_int_equal(tally_wait(calls.c[1], TALLY_WAIT_END), 0);
 	assert_int_equal(w.g->member[0].next, w.g->member[1].next);
 	world_close(&w);
+}
+
+static int status_arg(struct fake_group *g, uint32_t rank, uint32_t seq)
+{
+	(void)seq;
+	return rank == 0 ? *(int *)g->arg : 0;
+}
+
+/* What ends a bounded collective so ends a reliable one without harm. */
+static void call__left_behind(void **state)
+{
+	static const int errors[] = { -EHOSTDOWN, -ERANGE, -ECANCELED };
+	struct tally_state_opts so = TALLY_OPTS(tally_state_opts,
+						.timeout_us = 1000);
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	struct tally_geometry geo = { .size = sizeof(geo) };
+	struct calls calls;
+	struct world w;
+	uint32_t i, k;
+	char byte = 0;
+
+	(void)state;
+	for (k = 0; k < 6; k++) {
+		int err = errors[k % 3];
+
+		o.flags = k < 3 ? 0 : TALLY_CALL_RELIABLE;
+		world_open(&w, 2, 4, 8, 2);
+		w.g->status = status_arg;
+		w.g->arg = &err;
+		calls_create(&w, &calls);
+		for (i = 0; i < 2; i++)
+			tally_all_reduce_init(calls.c[i], in[i], out[i], 8, &o);
+		calls_post(&w, &calls);
+		assert_int_equal(tally_wait(calls.c[0], TALLY_WAIT_END), err);
+		assert_int_equal(tally_wait(calls.c[1], TALLY_WAIT_END), 0);
+		tally_get_geometry(w.m[0], &geo);
+		assert_int_equal(geo.stale, k < 3);
+		assert_int_equal(w.g->member[0].stale, k < 3);
+		/* It may ask for state, but nobody sends any here. */
+		assert_int_equal(tally_rejoin(w.m[0], &byte, 1, &so, NULL),
+				 k < 3 ? -ETIMEDOUT : -EALREADY);
+		world_close(&w);
+	}
 }
 
 static void call__cancel(void **state)
@@ -452,6 +497,7 @@ int main(void)
 		cmocka_unit_test(call__stale_member),
 		cmocka_unit_test(call__slow_peer),
 		cmocka_unit_test(call__error_keeps_step),
+		cmocka_unit_test(call__left_behind),
 		cmocka_unit_test(call__cancel),
 		cmocka_unit_test(member__detach_under_way),
 		cmocka_unit_test(call__posts_without_memory),

@@ -219,7 +219,11 @@ static void finish(struct fake_group *g, struct fake_member *m, uint32_t seq,
 {
 	if (g->status && g->status(g, m->rank, seq))
 		c->status = g->status(g, m->rank, seq);
-	if (c->status == -ESTALE)
+	/* As tally_coll_fail() does. */
+	if (c->status == -ESTALE ||
+	    (!(m->pending[seq % g->window].flags & TALLY_SUBMIT_RELIABLE) &&
+	     (c->status == -EHOSTDOWN || c->status == -ECANCELED ||
+	      c->status == -ERANGE)))
 		m->stale = true;
 	m->active[seq % g->window] = false;
 	push(m, c);
@@ -319,6 +323,21 @@ static void release(struct fake_group *g, const struct tally_submit *s)
 	}
 }
 
+/* Others wait for the contributions of a rank that now gives zeros. */
+static void resolve_waiting(struct fake_group *g)
+{
+	struct fake_member *m;
+	uint32_t rank, seq;
+
+	for (rank = 0; rank < g->ranks; rank++) {
+		m = &g->member[rank];
+		for (seq = m->next - g->window; seq != m->next; seq++) {
+			if (m->active[seq % g->window])
+				try_resolve(g, &m->pending[seq % g->window]);
+		}
+	}
+}
+
 static int submit_locked(struct fake_member *m, struct tally_submit *s)
 {
 	struct fake_group *g = m->group;
@@ -338,6 +357,7 @@ static int submit_locked(struct fake_member *m, struct tally_submit *s)
 			return -EINVAL;
 		m->rejoining = true;
 		m->rejoin = *s;
+		resolve_waiting(g);
 		return 0;
 	}
 	if (m->stale)

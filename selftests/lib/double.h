@@ -45,7 +45,8 @@ struct fake_member {
  * struct fake_group - all ranks
  * @mask: which of @participants are in a chunk; NULL: all
  * @lost: rank never learns what became of the chunk; NULL: it does
- * @status: of rank's completion; NULL: 0, or -ESTALE where chunks are lost
+ * @status: of rank's completion; NULL: 0, or -ESTALE where chunks are lost.
+ *	What leaves a rank behind makes it STALE, as in the module
  * @submit: error of a submit; NULL: none
  * @zeroed: participants for which zeros count; NULL: none
  * @arg: for them

@@ -122,6 +122,15 @@ static int fail_report(const struct rank *r, int err, const char *what,
 		    what, strerror(-err), text, r->link->group);
 }
 
+/*
+ * A bounded collective that ends with EHOSTDOWN leaves its rank behind as
+ * ESTALE does: the others may hold what it does not see.
+ */
+static bool left_behind(int err)
+{
+	return err == -ESTALE || err == -EHOSTDOWN;
+}
+
 /* This rank was left behind, or is new: receive what the others hold. */
 static int rejoin(struct rank *r)
 {
@@ -240,7 +249,7 @@ static int step(struct rank *r)
 	if (!err)
 		err = tally_wait(r->call, TALLY_WAIT_END);
 	tally_get_report(r->call, &report);
-	if (err == -ESTALE) {
+	if (left_behind(err)) {
 		r->o->lost_values += report.lost_values;
 		return rejoin(r);
 	}
@@ -295,7 +304,7 @@ static int epoch(struct rank *r)
 			    to - from, &loss);
 	count[1] = to - from;
 	err = tally_all_reduce(r->m, count, count, 2, &opts, &report);
-	if (err == -ESTALE)
+	if (left_behind(err))
 		return rejoin(r);
 	if (err)
 		return fail_report(r, err, "counting digits", &report);
@@ -329,7 +338,7 @@ static int finish(struct rank *r)
 	memset(r->words, 0, r->nr_words * sizeof(*r->words));
 	err = tally_all_reduce(r->m, r->words, r->words, r->nr_words, &opts,
 			       &report);
-	if (err == -ESTALE)
+	if (left_behind(err))
 		return rejoin(r);
 	if (err)
 		return fail_report(r, err, "coming to the end", &report);

@@ -33,6 +33,32 @@ static void maybe_end(struct tally_call *call)
 		carry_put(call->opts.carry);
 }
 
+/* Does it ask for what is missing?  The module has the same rule. */
+static bool is_reliable(const struct tally_call *call)
+{
+	return call->opts.flags & TALLY_CALL_RELIABLE ||
+	       tally_op_gathers(call->op) || call->op == TALLY_OP_BARRIER;
+}
+
+/*
+ * Is the member STALE after a collective that ended with @status?  A bounded
+ * one runs on at the others: who does not see how it ends cannot know what they
+ * hold, whatever the reason.
+ */
+static bool leaves_behind(const struct tally_call *call, int status)
+{
+	switch (status) {
+	case -ESTALE:
+		return true;
+	case -EHOSTDOWN:
+	case -ECANCELED:
+	case -ERANGE:
+		return !is_reliable(call);
+	default:
+		return false;
+	}
+}
+
 static void note_error(struct tally_call *call, int status)
 {
 	if (status && !call->report.status)
@@ -86,7 +112,7 @@ static void complete(struct tally_member *m, const struct tally_completion *c)
 		return;
 	if (call->member)
 		note_completion(call, c);
-	if (status == -ESTALE)
+	if (leaves_behind(call, status))
 		m->stale = true;
 	if (!f->empty)
 		status = part_settle(call, f, status);
@@ -133,8 +159,7 @@ static int submit_part(struct tally_member *m, struct tally_call *call)
 	struct flight *f = place(m, m->next);
 	int err;
 
-	if (call->opts.flags & TALLY_CALL_RELIABLE ||
-	    tally_op_gathers(call->op) || call->op == TALLY_OP_BARRIER)
+	if (is_reliable(call))
 		s.flags |= TALLY_SUBMIT_RELIABLE;
 	if (call->transfer && !call->submitted)
 		s.flags |= TALLY_SUBMIT_STATE;

@@ -113,8 +113,9 @@ int tally_sync(struct tally_member *m, void *state, size_t bytes,
 	if (m->stale)
 		return -ESTALE;
 	err = vote(m, &o, &value, &mask, &r.missing);
+	/* The vote is bounded: it may have left us behind. */
 	if (err)
-		return finish(report, &r, err);
+		return finish(report, &r, m->stale ? -ESTALE : err);
 	r.answered = value;
 	r.before = tally_digest(state, bytes);
 	r.digest = r.before;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ranks of the example train in a group in memory, a thread for each, while
+ * something happens to one of them.
+ */
+#include <stdlib.h>
+
+#include "common.h"
+#include "double.h"
+#include "train.h"
+
+#define N		4
+#define SAMPLES		200
+#define EPOCHS		2
+
+int __wrap_tally_open(const char *where, struct tally **out);
+
+static struct fake_group *group;
+
+int __wrap_tally_open(const char *where, struct tally **out)
+{
+	(void)where;
+	return open_with(&fake_ops, (const char *)group, out);
+}
+
+/**
+ * struct trainer - one rank's thread
+ * @err: what train_rank() returned
+ */
+struct trainer {
+	const struct plan	*plan;
+	const struct digits	*d;
+	struct link		link;
+	struct outcome		o;
+	int			err;
+};
+
+static struct trainer trainers[N];
+
+static void *train(void *arg)
+{
+	struct trainer *t = arg;
+
+	t->err = train_rank(t->plan, t->d, &t->link, &t->o);
+	return NULL;
+}
+
+static void begin(void)
+{
+	group = fake_group_create(N, 4, 64, 8);
+}
+
+/* All come to the end, with the same weights. */
+static void run(void)
+{
+	static const struct plan plan = {
+		.ranks = N, .epochs = EPOCHS, .batch = 10, .rate = 0.1f,
+		.keep = 0.9f, .seed = 1,
+	};
+	struct digits d = { .nr = SAMPLES, .train = SAMPLES * 4 / 5 };
+	pthread_t thread[N];
+	uint64_t rng = 5;
+	uint32_t i, k;
+
+	d.all = calloc(SAMPLES, sizeof(*d.all));
+	for (i = 0; i < SAMPLES; i++) {
+		d.all[i].label = i % DIGIT_CLASSES;
+		for (k = 0; k < DIGIT_PIXELS; k++)
+			d.all[i].pixel[k] = gradient(&rng, 1);
+	}
+	memset(trainers, 0, sizeof(trainers));
+	for (i = 0; i < N; i++) {
+		trainers[i].plan = &plan;
+		trainers[i].d = &d;
+		trainers[i].link.group = 7;
+		trainers[i].link.rank = i;
+		trainers[i].link.lane = TALLY_LANE_I32;
+		pthread_create(&thread[i], NULL, train, &trainers[i]);
+	}
+	for (i = 0; i < N; i++)
+		pthread_join(thread[i], NULL);
+	for (i = 0; i < N; i++) {
+		assert_int_equal(trainers[i].err, 0);
+		assert_int_equal(trainers[i].o.digest, trainers[0].o.digest);
+		assert_int_equal(trainers[i].o.unfinished, 0);
+		free(trainers[i].o.step_us);
+	}
+	free(d.all);
+	fake_group_destroy(group);
+}
+
+static void rank__trains(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	begin();
+	run();
+	for (i = 0; i < N; i++) {
+		assert_int_equal(trainers[i].o.steps, 4 * EPOCHS);
+		assert_int_equal(trainers[i].o.rejoins, 0);
+	}
+}
+
+static int status_down(struct fake_group *g, uint32_t rank, uint32_t seq)
+{
+	(void)g;
+	return rank == 1 && seq == 3 ? -EHOSTDOWN : 0;
+}
+
+/* A step that could not be decided here: it comes back, nobody ends. */
+static void rank__host_down(void **state)
+{
+	(void)state;
+	begin();
+	group->status = status_down;
+	run();
+	assert_int_equal(trainers[1].o.rejoins, 1);
+	assert_int_equal(trainers[0].o.syncs, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest rank[] = {
+		cmocka_unit_test(rank__trains),
+		cmocka_unit_test(rank__host_down),
+	};
+
+	return RUN_TESTS(rank);
+}
