@@ -353,8 +353,10 @@ static int submit_locked(struct fake_member *m, struct tally_submit *s)
 		return -EINVAL;
 	}
 	if (s->op == TALLY_OP_REJOIN) {
-		if (!m->stale || m->rejoining)
+		if (m->rejoining)
 			return -EINVAL;
+		/* Who asks for state says that it has none. */
+		m->stale = true;
 		m->rejoining = true;
 		m->rejoin = *s;
 		resolve_waiting(g);

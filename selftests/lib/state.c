@@ -234,6 +234,45 @@ static void sync__late_voter(void **state)
 	world_close(&w);
 }
 
+static int status_of_transfer(struct fake_group *g, uint32_t rank, uint32_t seq)
+{
+	(void)g;
+	(void)rank;
+	return seq == 1 ? -ECONNABORTED : 0;
+}
+
+/* The module takes the rank for a member again when the transfer begins. */
+static void rejoin__after_a_failed_transfer(void **state)
+{
+	struct tally_geometry geo = { .size = sizeof(geo) };
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	setup(&w);
+	leave_behind(&w, 0);
+	for (i = 1; i < N; i++)
+		actors[i].late = 20000;
+	w.g->status = status_of_transfer;
+	run_actors(0);
+	for (i = 0; i < N; i++) {
+		assert_int_equal(actors[i].err, -ECONNABORTED);
+		tally_get_geometry(w.m[i], &geo);
+		assert_int_equal(geo.stale, i == 0);
+	}
+	assert_false(w.g->member[0].stale);
+	run_actors(0);
+	for (i = 0; i < N; i++) {
+		assert_int_equal(actors[i].err, 0);
+		assert_int_equal(actors[i].report.participants, 0xf);
+		assert_int_equal(actors[i].report.digest,
+				 actors[1].report.digest);
+		assert_int_equal(actors[i].after, 0);
+		assert_true(actors[i].sum == N);
+	}
+	world_close(&w);
+}
+
 static void rejoin__is_bounded(void **state)
 {
 	struct tally_state_opts o = TALLY_OPTS(tally_state_opts,
@@ -284,6 +323,7 @@ int main(void)
 		cmocka_unit_test(sync__nobody_rejoins),
 		cmocka_unit_test(sync__vote_is_void),
 		cmocka_unit_test(sync__late_voter),
+		cmocka_unit_test(rejoin__after_a_failed_transfer),
 		cmocka_unit_test(rejoin__is_bounded),
 		cmocka_unit_test(sync__bad_arguments),
 	};

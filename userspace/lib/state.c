@@ -188,7 +188,11 @@ int tally_rejoin(struct tally_member *m, void *state, size_t bytes,
 	m->oldest = c.state_seq;
 	m->stale = false;
 	err = transfer(m, state, bytes, c.root, c.mask_all, &o, &r);
-	/* Without all of the state we are as stale as before. */
+	/*
+	 * Without all of the state we are as stale as before.  The transport
+	 * takes us for a full member since the transfer began: the next REJOIN
+	 * makes us STALE there, too.
+	 */
 	if (err)
 		m->stale = true;
 	r.elapsed_us = (uint32_t)((now_ns() - start) / 1000);
