@@ -540,7 +540,9 @@ int tally_get_report(const struct tally_call *call,
 
 /*
  * Init, post and wait in one.  @report may be NULL.  Exponents are not
- * remembered: for gradients of every step make calls.
+ * remembered: for gradients of every step make calls.  With -ETIME the transport
+ * did not end the call in time: it is cancelled, for which it has another
+ * second, and nothing touches the buffers any more.
  */
 int tally_all_reduce(struct tally_member *m, const void *in, void *out,
 		     size_t count, const struct tally_call_opts *opts,
@@ -616,7 +618,7 @@ struct tally_state_opts {
  *
  * Return: 0; -EAGAIN: the vote found nobody to send to or from, all agree on
  * that: go on, and try again at the next step boundary; -EBUSY; -ESTALE: this
- * member must rejoin itself; else as tally_test().
+ * member must rejoin itself; else as tally_all_reduce().
  */
 int tally_sync(struct tally_member *m, void *state, size_t bytes,
 	       const struct tally_state_opts *opts,
@@ -630,7 +632,7 @@ int tally_sync(struct tally_member *m, void *state, size_t bytes,
  * next collective is the others' next one.
  *
  * Return: 0; -ETIMEDOUT: nobody sent state in time, try again; -EBUSY: calls
- * under way; -EALREADY: not STALE; else as tally_test().  After an error of the
+ * under way; -EALREADY: not STALE; else as tally_broadcast().  After an error of the
  * transfer the member is still STALE, and may try again.
  */
 int tally_rejoin(struct tally_member *m, void *state, size_t bytes,

@@ -49,6 +49,7 @@ struct fake_member {
  *	What leaves a rank behind makes it STALE, as in the module
  * @submit: error of a submit; NULL: none
  * @zeroed: participants for which zeros count; NULL: none
+ * @deaf: nothing can be cancelled
  * @arg: for them
  * @weight: sum over all values that were summed of their weight
  * @aligned: alignments of unequal exponents
@@ -64,6 +65,7 @@ struct fake_group {
 	int (*submit)(struct fake_group *g, uint32_t rank,
 		      struct tally_submit *s);
 	uint64_t (*zeroed)(struct fake_group *g, uint32_t seq);
+	bool		deaf;
 	void		*arg;
 	double		weight;
 	uint64_t	aligned;

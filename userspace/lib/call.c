@@ -25,23 +25,44 @@ int tally_call_create(struct tally_member *m, struct tally_call **out)
 	return 0;
 }
 
+void call_forget(struct tally_call *call)
+{
+	struct tally_member *m = call->m;
+	struct tally_call **at;
+	struct flight *f;
+	uint32_t i;
+
+	if (call->state != CALL_ACTIVE)
+		return;
+	for (i = 0; i < TALLY_RANKS; i++) {
+		f = &m->flight[i];
+		if (f->call != call)
+			continue;
+		part_forget(call, f->part);
+		f->call = NULL;
+		f->forgotten = true;
+	}
+	for (i = call->submitted; i < call->parts; i++)
+		part_unsent(call, i);
+	for (at = &m->head; *at && *at != call; at = &(*at)->queued)
+		;
+	if (*at) {
+		*at = call->queued;
+		if (!*at)
+			m->tail = at;
+	}
+	if (call->opts.carry)
+		carry_put(call->opts.carry);
+	call->state = CALL_ENDED;
+}
+
 /* Take @call from the member, whatever it is doing. */
 void call_free(struct tally_call *call)
 {
 	struct tally_member *m = call->m;
 	struct tally_call **at;
-	uint32_t i;
 
-	for (i = 0; i < TALLY_RANKS; i++) {
-		if (m->flight[i].call == call)
-			part_forget(call, m->flight[i].part);
-	}
-	if (call->state == CALL_ACTIVE) {
-		for (i = call->submitted; i < call->parts; i++)
-			part_unsent(call, i);
-		if (call->opts.carry)
-			carry_put(call->opts.carry);
-	}
+	call_forget(call);
 	for (at = &m->calls; *at != call; at = &(*at)->all)
 		;
 	*at = call->all;

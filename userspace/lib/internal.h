@@ -73,10 +73,12 @@ int open_with(const struct transport_ops *ops, const char *where,
 
 /**
  * struct flight - a place in the window
- * @call: that @seq is a part of; NULL: nothing is in flight here
+ * @call: that @seq is a part of; NULL: nothing is in flight here, or what is
+ *	was forgotten
  * @part: which one
  * @empty: nothing was contributed and nothing is expected
  * @zeroed: zeros stand for the contribution, whatever the masks say
+ * @forgotten: @call has ended without it; its completion only makes room
  */
 struct flight {
 	struct tally_call	*call;
@@ -84,6 +86,7 @@ struct flight {
 	uint32_t		part;
 	bool			empty;
 	bool			zeroed;
+	bool			forgotten;
 };
 
 /**
@@ -185,6 +188,11 @@ struct tally_call {
 };
 
 /* call.c */
+/*
+ * End @call here, whatever the transport does with it: nothing touches its
+ * buffers any more.
+ */
+void call_forget(struct tally_call *call);
 void call_free(struct tally_call *call);
 
 /*
@@ -199,7 +207,7 @@ void part_encode(struct tally_call *call, uint32_t part, uint32_t seq,
 int part_settle(struct tally_call *call, const struct flight *f, int status);
 /* The part was never submitted: its outcome is zeros, its values are missed. */
 void part_unsent(struct tally_call *call, uint32_t part);
-/* The member is gone while the part was in flight. */
+/* The call ends while the part is in flight: its outcome is zeros. */
 void part_forget(struct tally_call *call, uint32_t part);
 /*
  * Contributors of chunk @at of a collective that ended less than a window ago;
@@ -210,6 +218,12 @@ int part_reserve(struct tally_call *call);
 void part_touch(struct tally_call *call);
 
 /* progress.c */
+/*
+ * What to submit for @timeout_us of some options.  0 would stand for the
+ * group's timeout, which may have been changed since the member attached: no
+ * wait here would know of that.
+ */
+uint32_t timeout_of(const struct tally_member *m, uint32_t timeout_us);
 /* Get on without waiting. */
 void progress(struct tally_member *m);
 /* Get on until @call has ended or it is @deadline_ns. */

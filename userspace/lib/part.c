@@ -457,17 +457,25 @@ void part_unsent(struct tally_call *call, uint32_t part)
 
 void part_forget(struct tally_call *call, uint32_t part)
 {
+	size_t bytes = tally_dtype_bytes(call->opts.dtype);
 	struct tally_layout layout;
 	struct span span;
+	uint8_t *out;
 	uint32_t at;
 
-	if (!carries(call))
+	if (!call->member || call->op == TALLY_OP_BARRIER ||
+	    tally_op_gathers(call->op))
 		return;
 	layout_of(call, part, 0, &layout);
 	for (at = 0; at < layout.chunks; at++) {
 		span_of(call, &layout, part, at, &span);
-		carry_lost(call->opts.carry, call->opts.carry_offset +
-			   span.input, span.count);
+		call->report.lost_values += span.count;
+		if (carries(call))
+			carry_lost(call->opts.carry, call->opts.carry_offset +
+				   span.input, span.count);
+		out = out_of(call, part, &span);
+		if (out)
+			memset(out, 0, span.count * bytes);
 	}
 }
 

@@ -21,6 +21,12 @@ static struct flight *place(struct tally_member *m, uint32_t seq)
 	return &m->flight[seq & (m->link.geo.out_window - 1)];
 }
 
+/* Is something under way there? */
+static bool taken(const struct flight *f)
+{
+	return f->call || f->forgotten;
+}
+
 static void maybe_end(struct tally_call *call)
 {
 	struct tally_report *r = &call->report;
@@ -101,15 +107,12 @@ static void note_completion(struct tally_call *call,
 	note_arrivals(r, c);
 }
 
-/* A collective is over: settle it and make room in the window. */
-static void complete(struct tally_member *m, const struct tally_completion *c)
+static void settle(struct tally_member *m, const struct flight *f,
+		   const struct tally_completion *c)
 {
-	struct flight *f = place(m, c->seq);
 	struct tally_call *call = f->call;
 	int status = c->status;
 
-	if (!call || f->seq != c->seq)
-		return;
 	if (call->member)
 		note_completion(call, c);
 	if (leaves_behind(call, status))
@@ -118,10 +121,24 @@ static void complete(struct tally_member *m, const struct tally_completion *c)
 		status = part_settle(call, f, status);
 	note_error(call, status);
 	call->over++;
+}
+
+/* A collective is over: settle it and make room in the window. */
+static void complete(struct tally_member *m, const struct tally_completion *c)
+{
+	struct flight *f = place(m, c->seq);
+	struct tally_call *call = f->call;
+
+	if (!taken(f) || f->seq != c->seq)
+		return;
+	if (call)
+		settle(m, f, c);
 	f->call = NULL;
-	while (in_flight(m) && !place(m, m->oldest)->call)
+	f->forgotten = false;
+	while (in_flight(m) && !taken(place(m, m->oldest)))
 		m->oldest++;
-	maybe_end(call);
+	if (call)
+		maybe_end(call);
 }
 
 /* The rest of @call cannot be submitted. */
@@ -140,6 +157,11 @@ static void give_up(struct tally_member *m, struct tally_call *call, int status)
 	maybe_end(call);
 }
 
+uint32_t timeout_of(const struct tally_member *m, uint32_t timeout_us)
+{
+	return timeout_us ? timeout_us : m->link.geo.out_timeout_us;
+}
+
 static int submit_part(struct tally_member *m, struct tally_call *call)
 {
 	bool empty = call->cancelled && !call->encoded;
@@ -153,7 +175,7 @@ static int submit_part(struct tally_member *m, struct tally_call *call)
 		.words = part_words(call, call->submitted),
 		.weight = empty ? 0 : call->opts.weight,
 		.bound_us = call->opts.bound_us,
-		.timeout_us = call->opts.timeout_us,
+		.timeout_us = timeout_of(m, call->opts.timeout_us),
 		.root = call->root,
 	};
 	struct flight *f = place(m, m->next);
@@ -276,10 +298,9 @@ int progress_until(struct tally_call *call, uint64_t deadline_ns)
 static uint64_t call_deadline(const struct tally_call *call)
 {
 	const struct tally_attach *geo = &call->m->link.geo;
-	uint64_t timeout = call->opts.timeout_us, rounds, start = now_ns();
+	uint64_t timeout = timeout_of(call->m, call->opts.timeout_us);
+	uint64_t rounds, start = now_ns();
 
-	if (!timeout)
-		timeout = geo->out_timeout_us;
 	rounds = call->parts / geo->out_window + 1;
 	if (call->m->deadline_ns > start)
 		start = call->m->deadline_ns;
@@ -377,6 +398,22 @@ int tally_cancel(struct tally_call *call)
 	return 0;
 }
 
+/*
+ * The transport did not end the call in time, but its buffers are the caller's
+ * again: give it up.  What cannot even be cancelled is forgotten.
+ */
+static void scratch_abandon(struct tally_call *call)
+{
+	tally_cancel(call);
+	progress_until(call, now_ns() + GRACE_NS);
+	if (call->state != CALL_ACTIVE)
+		return;
+	/* Without all of its parts the member is out of step. */
+	if (!is_reliable(call) || call->submitted < call->parts)
+		call->m->stale = true;
+	call_forget(call);
+}
+
 int scratch_run(struct tally_member *m, int err, struct tally_report *report)
 {
 	if (!err)
@@ -384,7 +421,9 @@ int scratch_run(struct tally_member *m, int err, struct tally_report *report)
 	if (err)
 		return err;
 	err = tally_wait(m->scratch, TALLY_WAIT_END);
-	if (report && m->scratch->state == CALL_ENDED) {
+	if (err == -ETIME)
+		scratch_abandon(m->scratch);
+	if (report) {
 		int put = tally_get_report(m->scratch, report);
 
 		err = err ? err : put;

@@ -23,6 +23,8 @@ static int begin(struct tally_member *m, const void *state, size_t bytes,
 		return err;
 	if (o->flags)
 		return -EINVAL;
+	/* What was forgotten may have ended since. */
+	progress(m);
 	return m->head || m->next != m->oldest ? -EBUSY : 0;
 }
 
@@ -138,10 +140,9 @@ static int follow(struct tally_member *m, const struct tally_state_opts *o,
 		.seq = m->next,
 		.op = TALLY_OP_REJOIN,
 		.lane = TALLY_LANE_RAW,
-		.timeout_us = o->timeout_us,
+		.timeout_us = timeout_of(m, o->timeout_us),
 	};
-	uint64_t timeout = o->timeout_us ? o->timeout_us :
-			   m->link.geo.out_timeout_us;
+	uint64_t timeout = s.timeout_us;
 	int err;
 
 	err = m->link.ops->submit(&m->link, &s);
