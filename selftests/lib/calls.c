@@ -366,6 +366,34 @@ static void init__bad_arguments(void **state)
 	world_close(&w);
 }
 
+/* Who takes no part borrows nothing from the carry, and gives nothing back. */
+static void member__detach_outsider(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+					      .participants = 2);
+	struct tally_call *call, *before;
+	struct tally_carry *carry;
+	struct world w;
+
+	(void)state;
+	world_open(&w, 2, 1, 8, 2);
+	tally_carry_create(COUNT, &carry);
+	o.carry = carry;
+	/* The window is full: the call cannot be over at once. */
+	tally_call_create(w.m[0], &before);
+	tally_barrier_init(before, NULL);
+	tally_post(before);
+	tally_call_create(w.m[0], &call);
+	tally_all_reduce_init(call, in[0], out[0], COUNT, &o);
+	assert_int_equal(tally_post(call), 0);
+	assert_int_equal(tally_test(call), -EAGAIN);
+	assert_int_equal(tally_detach(w.m[0]), 0);
+	assert_int_equal(tally_carry_commit(carry), 0);
+	assert_int_equal(tally_carry_destroy(carry), 0);
+	assert_int_equal(tally_attach(w.t, 7, 0, &w.m[0]), 0);
+	world_close(&w);
+}
+
 /* The library believes in a short timeout, the group never says so. */
 static void open_silent(struct world *w)
 {
@@ -601,6 +629,7 @@ int main(void)
 		cmocka_unit_test(call__left_behind),
 		cmocka_unit_test(call__cancel),
 		cmocka_unit_test(member__detach_under_way),
+		cmocka_unit_test(member__detach_outsider),
 		cmocka_unit_test(call__posts_without_memory),
 		cmocka_unit_test(scratch__gives_up),
 		cmocka_unit_test(scratch__vote_gives_up),

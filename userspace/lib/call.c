@@ -51,7 +51,7 @@ void call_forget(struct tally_call *call)
 		if (!*at)
 			m->tail = at;
 	}
-	if (call->opts.carry)
+	if (call_carries(call))
 		carry_put(call->opts.carry);
 	call->state = CALL_ENDED;
 }

@@ -187,6 +187,12 @@ struct tally_call {
 	struct tally_report	report;
 };
 
+/* Does a contribution of this call concern a carry? */
+static inline bool call_carries(const struct tally_call *call)
+{
+	return call->opts.carry && call->member;
+}
+
 /* call.c */
 /*
  * End @call here, whatever the transport does with it: nothing touches its

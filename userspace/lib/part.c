@@ -406,12 +406,6 @@ int part_settle(struct tally_call *call, const struct flight *f, int status)
 	return status;
 }
 
-/* Does a contribution of this call concern a carry? */
-static bool carries(const struct tally_call *call)
-{
-	return call->opts.carry && call->member;
-}
-
 /* Make the residual what would have been contributed: scale * in + carry. */
 static void hold(struct tally_call *call, const struct span *span)
 {
@@ -446,7 +440,7 @@ void part_unsent(struct tally_call *call, uint32_t part)
 	for (at = 0; at < layout.chunks; at++) {
 		span_of(call, &layout, part, at, &span);
 		/* Before @out, which may be the input. */
-		if (carries(call))
+		if (call_carries(call))
 			hold(call, &span);
 		out = out_of(call, part, &span);
 		if (out)
@@ -470,7 +464,7 @@ void part_forget(struct tally_call *call, uint32_t part)
 	for (at = 0; at < layout.chunks; at++) {
 		span_of(call, &layout, part, at, &span);
 		call->report.lost_values += span.count;
-		if (carries(call))
+		if (call_carries(call))
 			carry_lost(call->opts.carry, call->opts.carry_offset +
 				   span.input, span.count);
 		out = out_of(call, part, &span);
@@ -486,7 +480,7 @@ int part_reserve(struct tally_call *call)
 	uint32_t n = call->op == TALLY_OP_REDUCE_SCATTER ? call->n : 1, i;
 	int err = 0;
 
-	if (!carries(call))
+	if (!call_carries(call))
 		return 0;
 	for (i = 0; i < n && !err; i++)
 		err = carry_reserve(call->opts.carry, call->opts.carry_offset +
@@ -498,7 +492,7 @@ void part_touch(struct tally_call *call)
 {
 	uint32_t n = call->op == TALLY_OP_REDUCE_SCATTER ? call->n : 1;
 
-	if (!carries(call))
+	if (!call_carries(call))
 		return;
 	carry_touch(call->opts.carry, call->opts.carry_offset,
 		    n * call->count);

@@ -35,7 +35,7 @@ static void maybe_end(struct tally_call *call)
 		return;
 	call->state = CALL_ENDED;
 	r->elapsed_us = (uint32_t)((now_ns() - call->start_ns) / 1000);
-	if (call->opts.carry && call->member)
+	if (call_carries(call))
 		carry_put(call->opts.carry);
 }
 
