@@ -354,7 +354,7 @@ int tally_carry_get_stats(const struct tally_carry *c,
  * @elapsed_us: from tally_post() to the end
  * @close_us: longest time that a shard of our own was open
  * @bytes: payload that was contributed
- * @weight_min: smallest sum of weights of a chunk with values
+ * @weight_min: smallest sum of weights of a chunk that is not void
  * @weight_max: largest
  * @missed: own values that a mask lacks (with a carry: they are in it)
  * @lost_values: own values in chunks without outcome

@@ -311,6 +311,55 @@ static void report__partial_and_void(void **state)
 	world_close(&w);
 }
 
+static uint64_t mask_first(struct fake_group *g, uint32_t seq, uint32_t at,
+			   uint64_t participants)
+{
+	(void)seq;
+	return at == 0 ? *(uint64_t *)g->arg : participants;
+}
+
+/* The least weight is that of a chunk that has only who abstains. */
+static void report__weight_of_abstention(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	uint64_t first = 1;
+	struct tally_report r;
+	struct calls calls;
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	w.g->mask = mask_first;
+	w.g->arg = &first;
+	calls_create(&w, &calls);
+	for (i = 0; i < N; i++) {
+		o.weight = i ? 8 : 0;
+		o.flags = i ? 0 : TALLY_CALL_ABSTAIN;
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 80, &o);
+	}
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	for (i = 0; i < N; i++) {
+		r = report_of(calls.c[i]);
+		assert_int_equal(r.weight_min, 0);
+		assert_int_equal(r.weight_max, 24);
+	}
+	/* A chunk without a value has no weight, not a weight of 0. */
+	first = 0;
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	assert_int_equal(report_of(calls.c[1]).weight_min, 24);
+	/* Nor has a call of such chunks alone. */
+	for (i = 0; i < N; i++)
+		tally_all_reduce_init(calls.c[i], in[i], out[i], 8, NULL);
+	calls_post(&w, &calls);
+	calls_finish(&w, &calls, 0);
+	assert_int_equal(report_of(calls.c[1]).weight_min, 0);
+	assert_int_equal(report_of(calls.c[1]).weight_max, 0);
+	world_close(&w);
+}
+
 static void all_reduce__nonfinite_chunk(void **state)
 {
 	struct calls calls;
@@ -382,6 +431,7 @@ int main(void)
 		cmocka_unit_test(all_gather__and_broadcast),
 		cmocka_unit_test(barrier__waits_for_all),
 		cmocka_unit_test(report__partial_and_void),
+		cmocka_unit_test(report__weight_of_abstention),
 		cmocka_unit_test(all_reduce__nonfinite_chunk),
 		cmocka_unit_test(all_reduce__edges),
 	};

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "carry.h"
 #include "internal.h"
 
 #define CALL_FLAGS (TALLY_CALL_RELIABLE | TALLY_CALL_STOCHASTIC | \
@@ -51,9 +50,7 @@ void call_forget(struct tally_call *call)
 		if (!*at)
 			m->tail = at;
 	}
-	if (call_carries(call))
-		carry_put(call->opts.carry);
-	call->state = CALL_ENDED;
+	call_end(call);
 }
 
 /* Take @call from the member, whatever it is doing. */

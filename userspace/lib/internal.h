@@ -224,6 +224,7 @@ int part_reserve(struct tally_call *call);
 void part_touch(struct tally_call *call);
 
 /* progress.c */
+void call_end(struct tally_call *call);
 /*
  * What to submit for @timeout_us of some options.  0 would stand for the
  * group's timeout, which may have been changed since the member attached: no

@@ -321,7 +321,7 @@ static void note_chunk(struct tally_call *call, const struct span *span,
 		r->missed += span->count;
 	if (!mask)
 		return;
-	if (!r->weight_max || weight < r->weight_min)
+	if (weight < r->weight_min)
 		r->weight_min = weight;
 	if (weight > r->weight_max)
 		r->weight_max = weight;

@@ -27,16 +27,23 @@ static bool taken(const struct flight *f)
 	return f->call || f->forgotten;
 }
 
-static void maybe_end(struct tally_call *call)
+void call_end(struct tally_call *call)
 {
 	struct tally_report *r = &call->report;
 
-	if (call->state != CALL_ACTIVE || call->over != call->parts)
-		return;
 	call->state = CALL_ENDED;
+	/* No chunk has values. */
+	if (r->weight_min > r->weight_max)
+		r->weight_min = 0;
 	r->elapsed_us = (uint32_t)((now_ns() - call->start_ns) / 1000);
 	if (call_carries(call))
 		carry_put(call->opts.carry);
+}
+
+static void maybe_end(struct tally_call *call)
+{
+	if (call->state == CALL_ACTIVE && call->over == call->parts)
+		call_end(call);
 }
 
 /* Does it ask for what is missing?  The module has the same rule. */
@@ -318,6 +325,8 @@ static void report_reset(struct tally_call *call)
 	r->user_data = call->opts.user_data;
 	r->mask_all = call->member && call->parts ? call->participants : 0;
 	r->seq = call->m->next;
+	/* Any weight is less, that of a chunk of weight 0 too. */
+	r->weight_min = UINT64_MAX;
 }
 
 int tally_post(struct tally_call *call)
