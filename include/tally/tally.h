@@ -338,7 +338,8 @@ int tally_carry_get_stats(const struct tally_carry *c,
  * @seq: number of the first collective
  * @parts: collectives
  * @user_data: from the options
- * @mask_all: ranks that are in every chunk
+ * @mask_all: ranks that are in every chunk; with an error none, if a collective
+ *	never began
  * @mask_any: ranks that are in any chunk
  * @missing: with an error: ranks that it is about
  * @late: ranks that came late, or not at all, to a shard of our own
@@ -356,7 +357,8 @@ int tally_carry_get_stats(const struct tally_carry *c,
  * @bytes: payload that was contributed
  * @weight_min: smallest sum of weights of a chunk that is not void
  * @weight_max: largest
- * @missed: own values that a mask lacks (with a carry: they are in it)
+ * @missed: own values that a mask lacks, or whose collective never began (with
+ *	a carry: they are in it)
  * @lost_values: own values in chunks without outcome
  * @arrival_us: by rank: its last packet to a shard of our own, the latest, in
  *	microseconds after the shard's first; 0xffffffff: none came

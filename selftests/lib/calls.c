@@ -230,6 +230,36 @@ static void call__left_behind(void **state)
 	}
 }
 
+/* Parts that were never submitted are in the report: as in the carry. */
+static void call__unsent_parts(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts);
+	struct tally_carry_stats s = { .size = sizeof(s) };
+	struct tally_carry *carry;
+	struct tally_call *call;
+	struct tally_report r;
+	struct world w;
+
+	(void)state;
+	world_open(&w, 2, 4, 8, 2);
+	tally_carry_create(COUNT, &carry);
+	o.carry = carry;
+	tally_call_create(w.m[0], &call);
+	tally_all_reduce_init(call, in[0], out[0], COUNT, &o);
+	fake_stale(w.g, 0);
+	assert_int_equal(tally_post(call), 0);
+	assert_int_equal(tally_test(call), -ESTALE);
+	r = report_of(call);
+	tally_carry_commit(carry);
+	tally_carry_get_stats(carry, &s);
+	assert_int_equal(s.missed, COUNT);
+	assert_int_equal(r.missed, COUNT);
+	assert_int_equal(r.mask_all, 0);
+	assert_int_equal(r.mask_any, 0);
+	world_close(&w);
+	tally_carry_destroy(carry);
+}
+
 static void call__cancel(void **state)
 {
 	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
@@ -627,6 +657,7 @@ int main(void)
 		cmocka_unit_test(call__slow_peer),
 		cmocka_unit_test(call__error_keeps_step),
 		cmocka_unit_test(call__left_behind),
+		cmocka_unit_test(call__unsent_parts),
 		cmocka_unit_test(call__cancel),
 		cmocka_unit_test(member__detach_under_way),
 		cmocka_unit_test(member__detach_outsider),

@@ -37,7 +37,9 @@ void call_forget(struct tally_call *call)
 		f = &m->flight[i];
 		if (f->call != call)
 			continue;
-		part_forget(call, f->part);
+		/* What was submitted to be cancelled is unsent already. */
+		if (!f->empty)
+			part_forget(call, f->part);
 		f->call = NULL;
 		f->forgotten = true;
 	}

@@ -432,6 +432,8 @@ void part_unsent(struct tally_call *call, uint32_t part)
 	uint8_t *out;
 	uint32_t at;
 
+	/* Nobody is known to be in what never began. */
+	call->report.mask_all = 0;
 	if (!call->member || call->op == TALLY_OP_BARRIER ||
 	    tally_op_gathers(call->op))
 		return;
@@ -439,6 +441,7 @@ void part_unsent(struct tally_call *call, uint32_t part)
 	env = codec_enter();
 	for (at = 0; at < layout.chunks; at++) {
 		span_of(call, &layout, part, at, &span);
+		call->report.missed += span.count;
 		/* Before @out, which may be the input. */
 		if (call_carries(call))
 			hold(call, &span);
@@ -457,6 +460,7 @@ void part_forget(struct tally_call *call, uint32_t part)
 	uint8_t *out;
 	uint32_t at;
 
+	call->report.mask_all = 0;
 	if (!call->member || call->op == TALLY_OP_BARRIER ||
 	    tally_op_gathers(call->op))
 		return;
