@@ -427,7 +427,8 @@ struct tally_call;
  * @timeout_us: each collective ends with an error after so long; 0: the group's
  * @participants: mask; 0: all members
  * @user_data: comes back in the report
- * @seed: for TALLY_CALL_STOCHASTIC
+ * @seed: for TALLY_CALL_STOCHASTIC; with the same at all members each rounds in
+ *	its own way
  * @carry: for what masks lack and rounding loses; NULL: that is dropped.
  *	all_reduce and reduce_scatter of f32, f16, bf16 only
  * @carry_offset: of the first value in the carry's vector

@@ -360,6 +360,39 @@ static void report__weight_of_abstention(void **state)
 	world_close(&w);
 }
 
+/* With one seed for all, the mean's error falls as if all had their own. */
+static void all_reduce__rounds_apart(void **state)
+{
+	struct tally_call_opts o = TALLY_OPTS(tally_call_opts,
+		.flags = TALLY_CALL_STOCHASTIC, .lane = TALLY_LANE_I8);
+	double error[2] = { 0 };
+	struct calls calls;
+	struct world w;
+	uint32_t i, k, step, own;
+
+	(void)state;
+	world_open(&w, N, 4, 8, 2);
+	calls_create(&w, &calls);
+	for (step = 0; step < 2000; step++) {
+		own = step & 1;
+		for (i = 0; i < N; i++) {
+			for (k = 0; k < 64; k++)
+				in[i][k] = k ? 0.33f / 16 : 1;
+			o.seed = own ? i * 7777 + 1 : 1;
+			tally_all_reduce_init(calls.c[i], in[i], out[i], 64,
+					      &o);
+		}
+		calls_post(&w, &calls);
+		calls_finish(&w, &calls, 0);
+		for (k = 1; k < 64; k++)
+			error[own] += pow(out[0][k] - in[0][k], 2);
+	}
+	/* If all rounded alike it would be four times as large. */
+	assert_true(error[0] < 1.2 * error[1]);
+	assert_true(error[0] > 0.8 * error[1]);
+	world_close(&w);
+}
+
 static void all_reduce__nonfinite_chunk(void **state)
 {
 	struct calls calls;
@@ -432,6 +465,7 @@ int main(void)
 		cmocka_unit_test(barrier__waits_for_all),
 		cmocka_unit_test(report__partial_and_void),
 		cmocka_unit_test(report__weight_of_abstention),
+		cmocka_unit_test(all_reduce__rounds_apart),
 		cmocka_unit_test(all_reduce__nonfinite_chunk),
 		cmocka_unit_test(all_reduce__edges),
 	};

@@ -63,14 +63,21 @@ void codec_use(const struct codec_ops *ops)
 	__atomic_store_n(&chosen, ops, __ATOMIC_RELAXED);
 }
 
-uint32_t codec_key(uint64_t seed, uint32_t seq, uint32_t chunk)
+/* Number @n of the numbers that @seed gives. */
+static uint64_t mix(uint64_t seed, uint64_t n)
 {
-	uint64_t z = seed + 0x9e3779b97f4a7c15ull *
-		     (((uint64_t)seq << 32 | chunk) + 1);
+	uint64_t z = seed + 0x9e3779b97f4a7c15ull * (n + 1);
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (uint32_t)(z >> 32);
+	return z ^ z >> 31;
+}
+
+uint32_t codec_key(uint64_t seed, uint32_t rank, uint32_t seq, uint32_t chunk)
+{
+	/* Members that round alike make errors that add up in the sum. */
+	return (uint32_t)(mix(mix(seed, rank), (uint64_t)seq << 32 | chunk) >>
+			  32);
 }
 
 /* 2^@e for any exponent that the lanes may have. */

@@ -166,7 +166,7 @@ void codec_return(uint32_t lane, const void *lanes,
 int codec_hold(const struct codec_block *how, const void *in,
 	       const float *carry, float *residual, size_t count);
 
-/* A key of one block out of a call's seed. */
-uint32_t codec_key(uint64_t seed, uint32_t seq, uint32_t chunk);
+/* A key of one member's block out of a call's seed. */
+uint32_t codec_key(uint64_t seed, uint32_t rank, uint32_t seq, uint32_t chunk);
 
 #endif

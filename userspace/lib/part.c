@@ -100,7 +100,8 @@ static void encode_fixed(struct tally_call *call, uint32_t part, uint32_t seq,
 	if (call->floor)
 		floor = call->floor[(size_t)part * call->chunks + span->at];
 	if (how.stochastic)
-		key = codec_key(o->seed, seq, span->at);
+		key = codec_key(o->seed, call->m->link.geo.rank, seq,
+				span->at);
 	if (o->carry)
 		carry_chunk(o->carry, o->carry_offset + span->input,
 			    span->count, TALLY_WEIGHT_MAX - o->weight, &chunk);
