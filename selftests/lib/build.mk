@@ -27,7 +27,7 @@ $(libtest-bin): %: %.o $(libtest-dir)/double.o $(B)/userspace/lib/san/libtally.a
 $(libtest-rank): LIBTEST_CFLAGS += -Iuserspace/examples
 $(libtest-rank): $(libtest-rank).o $(libtest-dir)/double.o \
 		$(libtest-rank-obj) $(B)/userspace/lib/san/libtally.a
-	$(CC) $(SANITIZE) -pthread -Wl,--wrap=tally_open -o $@ $^ \
+	$(CC) $(SANITIZE) -pthread -Wl,--wrap=tally_open,--wrap=net_gradient -o $@ $^ \
 		-lcmocka -lz -lm
 
 # Over the module, linked as a program is: with the shared library.

@@ -255,9 +255,16 @@ static int step(struct rank *r)
 	}
 	if (err)
 		return fail_report(r, err, "summing gradients", &report);
-	net_step(&r->state.weights, &r->state.momentum, &r->mean,
-		 r->plan->rate, r->plan->keep);
-	tally_carry_commit(r->carry);
+	if (report.nonfinite) {
+		/* All see it, and all leave the step out. */
+		tally_carry_rollback(r->carry);
+		say(r, "epoch %u, step %u: a gradient is not finite, left out",
+		    r->state.epoch + 1, r->state.step);
+	} else {
+		net_step(&r->state.weights, &r->state.momentum, &r->mean,
+			 r->plan->rate, r->plan->keep);
+		tally_carry_commit(r->carry);
+	}
 	r->state.step++;
 	r->epoch_loss += loss * (double)n;
 	r->samples += n;
