@@ -26,6 +26,7 @@ $(libtest-bin): %: %.o $(libtest-dir)/double.o $(B)/userspace/lib/san/libtally.a
 
 $(libtest-rank): LIBTEST_CFLAGS += -Iuserspace/examples
 $(libtest-rank): $(libtest-rank).o $(libtest-dir)/double.o \
+		$(libtest-dir)/example-rank.o \
 		$(libtest-rank-obj) $(B)/userspace/lib/san/libtally.a
 	$(CC) $(SANITIZE) -pthread -Wl,--wrap=tally_open,--wrap=net_gradient -o $@ $^ \
 		-lcmocka -lz -lm
@@ -47,6 +48,10 @@ $(libtest-guest): selftests/lib/device.c selftests/abi/abi.c \
 $(libtest-dir)/example.c: userspace/man/libtally.7
 	@mkdir -p $(@D)
 	sed -n '/^\.Bd -literal/,/^\.Ed/{/^\.[BE]d/d;s/^\\&//;s/\\e/\\/g;p;}' $< > $@
+
+$(libtest-dir)/example-rank.o: $(libtest-dir)/example.c
+	$(CC) $(BUILD_CFLAGS) -Dmain=example_main -Wno-missing-prototypes -c \
+		-o $@ $<
 
 $(libtest-dir)/example: $(libtest-dir)/example.c $(B)/userspace/lib/libtally.so
 	$(CC) $(BUILD_CFLAGS) -Werror -Wno-missing-prototypes -o $@ $< \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The ranks of the example train in a group in memory, a thread for each, while
- * something happens to one of them.
+ * something happens to one of them; and so does the manual's example.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -156,12 +156,47 @@ static void rank__not_finite(void **state)
 		assert_int_equal(trainers[i].o.steps, 4 * EPOCHS);
 }
 
+int example_main(int argc, char **argv);
+
+static struct tally_submit submits[100];
+
+static int note_submit(struct fake_group *g, uint32_t rank,
+		       struct tally_submit *s)
+{
+	(void)g;
+	(void)rank;
+	assert_in_range(s->seq, 0, 99);
+	submits[s->seq] = *s;
+	return 0;
+}
+
+/* The manual's example: all meet before the first step and after the last. */
+static void example__begins_and_ends_together(void **state)
+{
+	char *argv[] = { "example", "7", "0", NULL };
+	uint32_t i;
+
+	(void)state;
+	group = fake_group_create(1, 4, 64, 256);
+	group->submit = note_submit;
+	assert_int_equal(example_main(3, argv), 0);
+	assert_int_equal(submits[0].op, TALLY_OP_BARRIER);
+	assert_true(submits[0].timeout_us > 30000000);
+	for (i = 1; i <= 50; i++)
+		assert_int_equal(submits[i].dtype, TALLY_DTYPE_F32);
+	assert_int_equal(submits[51].dtype, TALLY_DTYPE_U64);
+	assert_true(submits[51].bound_us > 500000);
+	assert_int_equal(group->member[0].next, 52);
+	fake_group_destroy(group);
+}
+
 int main(void)
 {
 	const struct CMUnitTest rank[] = {
 		cmocka_unit_test(rank__trains),
 		cmocka_unit_test(rank__host_down),
 		cmocka_unit_test(rank__not_finite),
+		cmocka_unit_test(example__begins_and_ends_together),
 	};
 
 	return RUN_TESTS(rank);
