@@ -143,6 +143,40 @@ static void rank__host_down(void **state)
 	assert_int_equal(trainers[0].o.syncs, 1);
 }
 
+/* The first part of the first broadcast fails, at everybody. */
+static int status_transfer(struct fake_group *g, uint32_t rank, uint32_t seq)
+{
+	struct fake_member *m = &g->member[rank];
+	static uint32_t failed;
+
+	if (rank == 1 && seq == 3)
+		return -EHOSTDOWN;
+	if (seq <= 3)
+		failed = UINT32_MAX;
+	if (m->pending[seq % g->window].op != TALLY_OP_BROADCAST)
+		return 0;
+	if (failed == UINT32_MAX)
+		failed = seq;
+	return seq == failed ? *(int *)g->arg : 0;
+}
+
+/* Who cannot receive state does not take those that hold it along. */
+static void rank__transfer_fails(void **state)
+{
+	int err[] = { -ECONNABORTED, -ETIMEDOUT };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		begin();
+		group->status = status_transfer;
+		group->arg = &err[i];
+		run();
+		assert_int_equal(trainers[1].o.rejoins, 1);
+		assert_int_equal(trainers[0].o.syncs, 1);
+	}
+}
+
 /* One NaN at one rank does not spoil the weights of all. */
 static void rank__not_finite(void **state)
 {
@@ -195,6 +229,7 @@ int main(void)
 	const struct CMUnitTest rank[] = {
 		cmocka_unit_test(rank__trains),
 		cmocka_unit_test(rank__host_down),
+		cmocka_unit_test(rank__transfer_fails),
 		cmocka_unit_test(rank__not_finite),
 		cmocka_unit_test(example__begins_and_ends_together),
 	};
