@@ -424,6 +424,44 @@ static void member__detach_outsider(void **state)
 	world_close(&w);
 }
 
+/* A wait is bounded by what is under way, not by all that ever was. */
+static void calls__overlap_for_ever(void **state)
+{
+	struct calls calls[2], *next;
+	struct world w;
+	uint32_t i, k;
+
+	(void)state;
+	world_open(&w, 2, 4, 8, 2);
+	for (k = 0; k < 2; k++) {
+		calls_create(&w, &calls[k]);
+		for (i = 0; i < 2; i++)
+			tally_all_reduce_init(calls[k].c[i], in[i], out[i], 8,
+					      NULL);
+	}
+	calls_post(&w, &calls[0]);
+	for (k = 1; k < 100; k++) {
+		next = &calls[k & 1];
+		/* At rank 0, something is under way at every moment. */
+		assert_int_equal(tally_post(next->c[0]), 0);
+		calls_finish(&w, &calls[!(k & 1)], 0);
+		assert_int_equal(tally_post(next->c[1]), 0);
+		/* A timeout is 2 s. */
+		assert_true(next->c[0]->deadline_ns <
+			    now_ns() + 2 * 2000000000ull + 2 * GRACE_NS);
+	}
+	/* What waits for its turn has time for those before it. */
+	tally_barrier_init(calls[0].c[0], NULL);
+	calls_finish(&w, &calls[1], 0);
+	tally_all_reduce_init(calls[1].c[0], in[0], out[0], COUNT, NULL);
+	assert_int_equal(tally_post(calls[1].c[0]), 0);
+	assert_int_equal(tally_post(calls[0].c[0]), 0);
+	assert_true(calls[1].c[0]->deadline_ns > now_ns() + (COUNT / 64 / 4) *
+		    2000000000ull);
+	assert_true(calls[0].c[0]->deadline_ns > calls[1].c[0]->deadline_ns);
+	world_close(&w);
+}
+
 /* The library believes in a short timeout, the group never says so. */
 static void open_silent(struct world *w)
 {
@@ -653,6 +691,7 @@ int main(void)
 {
 	const struct CMUnitTest calls[] = {
 		cmocka_unit_test(calls__order_and_window),
+		cmocka_unit_test(calls__overlap_for_ever),
 		cmocka_unit_test(call__stale_member),
 		cmocka_unit_test(call__slow_peer),
 		cmocka_unit_test(call__error_keeps_step),

@@ -95,7 +95,6 @@ struct flight {
  * @oldest: first one that is not over; @next - @oldest are in flight
  * @stale: must rejoin
  * @blocked: SUBMIT said EAGAIN
- * @deadline_ns: by which all calls must have ended
  * @flight: by seq modulo window
  * @head: calls with parts to submit, in order of posting
  * @calls: all of them
@@ -108,7 +107,6 @@ struct tally_member {
 	uint32_t		oldest;
 	bool			stale;
 	bool			blocked;
-	uint64_t		deadline_ns;
 	struct flight		flight[TALLY_RANKS];
 	struct tally_call	*head;
 	struct tally_call	**tail;

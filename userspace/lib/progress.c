@@ -301,17 +301,36 @@ int progress_until(struct tally_call *call, uint64_t deadline_ns)
 	}
 }
 
-/* By when a call must have ended that is posted after all others. */
-static uint64_t call_deadline(const struct tally_call *call)
+/* How long what is left of @call may take once it is its turn. */
+static uint64_t call_rest_ns(const struct tally_call *call)
 {
-	const struct tally_attach *geo = &call->m->link.geo;
-	uint64_t timeout = timeout_of(call->m, call->opts.timeout_us);
-	uint64_t rounds, start = now_ns();
+	const struct tally_member *m = call->m;
+	uint64_t rounds = (call->parts - call->over) / m->link.geo.out_window +
+			  1;
 
-	rounds = call->parts / geo->out_window + 1;
-	if (call->m->deadline_ns > start)
-		start = call->m->deadline_ns;
-	return start + rounds * timeout * 1000 + GRACE_NS;
+	return rounds * timeout_of(m, call->opts.timeout_us) * 1000;
+}
+
+/*
+ * By when the calls under way must have ended, now that one was posted behind
+ * them.  From now on, of what is left: there may never be a moment at which
+ * nothing is under way.  An earlier deadline stands.
+ */
+static void set_deadlines(struct tally_member *m)
+{
+	uint64_t end = now_ns() + GRACE_NS;
+	struct tally_call *call;
+
+	for (call = m->calls; call; call = call->all) {
+		if (call->state == CALL_ACTIVE &&
+		    call->submitted == call->parts)
+			end += call_rest_ns(call);
+	}
+	for (call = m->head; call; call = call->queued) {
+		end += call_rest_ns(call);
+		if (call->deadline_ns > end)
+			call->deadline_ns = end;
+	}
 }
 
 static void report_reset(struct tally_call *call)
@@ -356,13 +375,11 @@ int tally_post(struct tally_call *call)
 		maybe_end(call);
 		return 0;
 	}
-	if (!m->head && !in_flight(m))
-		m->deadline_ns = 0;
-	call->deadline_ns = call_deadline(call);
-	m->deadline_ns = call->deadline_ns;
+	call->deadline_ns = UINT64_MAX;
 	call->queued = NULL;
 	*m->tail = call;
 	m->tail = &call->queued;
+	set_deadlines(m);
 	progress(m);
 	return 0;
 }
