@@ -22,6 +22,11 @@
  *	time.  Different members may be used at once.  tally_fd() may be polled
  *	by any thread.  Block, report and mask functions keep no state.
  *
+ * fork()
+ *	A child must not use what its parent has opened, nor detach or close it:
+ *	it has the same file, so that would detach the parent, and it does not
+ *	have the cells.  O_CLOEXEC helps only if it calls execve().
+ *
  * Order
  *	Every member of a group posts the same collectives in the same order,
  *	those too that it takes no part in.
@@ -333,6 +338,14 @@ int tally_carry_get_stats(const struct tally_carry *c,
 
 /**
  * struct tally_report - what happened in a call, over all its collectives
+ *
+ * Equal at all participants, if there is no error: seq, parts, chunks, partial,
+ * voided, nonfinite, mask_*, weight_*, and of flags TALLY_F_REJOIN and
+ * TALLY_F_NONFINITE.  By these a step may be decided.  The others are this
+ * member's own: status, missing, user_data, late, lost, repaired, aligned,
+ * elapsed_us, close_us, bytes, missed, lost_values, arrival_us.  Who decides by
+ * them drifts apart from the others.
+ *
  * @size: of this structure
  * @status: 0, or -errno of the first collective that failed
  * @seq: number of the first collective

@@ -61,6 +61,22 @@ done >"$out"
 [ ! -s "$out" ]
 result $? "every field of reports and options is explained"
 
+# Whoever decides a step by what is not equal at all ranks drifts apart.
+common=$(sed -n '/^\.Ss What all ranks/,/^\.Ss Text/p' \
+	userspace/man/tally_report.3)
+sed -n '/^struct tally_report {/,/^};/s/.*[[:space:]]\([a-z0-9_]*\)\(\[.*\]\)\?;$/\1/p' \
+	include/tally/tally.h | grep -v '^size$' | while read -r field; do
+	echo "$common" | grep -q "^\.Va.* $field\b" || echo "$field"
+done >"$out"
+[ ! -s "$out" ]
+result $? "of every field of a report it says whether all ranks have the same"
+
+for page in libtally.7 tally_open.3; do
+	grep -q '^\.Xr fork 2' userspace/man/$page || echo "$page"
+done >"$out"
+[ ! -s "$out" ]
+result $? "the pages say what a child may not do"
+
 make -s build/selftests/lib/example >"$out" 2>&1
 result $? "the example of libtally.7 compiles without a warning"
 
