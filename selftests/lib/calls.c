@@ -462,6 +462,40 @@ static void calls__overlap_for_ever(void **state)
 	world_close(&w);
 }
 
+static void *come_and_go(void *arg)
+{
+	struct tally_member *m = arg;
+	struct tally *t = m->t;
+	uint32_t rank = m->link.geo.rank, i;
+
+	for (i = 0; i < 20000; i++) {
+		tally_detach(m);
+		if (tally_attach(t, 7, rank, &m))
+			abort();
+	}
+	return m;
+}
+
+/* Members of one handle may be attached by different threads. */
+static void member__threads_count(void **state)
+{
+	pthread_t thread[N];
+	struct world w;
+	void *m;
+	uint32_t i;
+
+	(void)state;
+	world_open(&w, N, 1, 1, 1);
+	for (i = 0; i < N; i++)
+		pthread_create(&thread[i], NULL, come_and_go, w.m[i]);
+	for (i = 0; i < N; i++) {
+		pthread_join(thread[i], &m);
+		w.m[i] = m;
+	}
+	assert_int_equal(w.t->members, N);
+	world_close(&w);
+}
+
 /* The library believes in a short timeout, the group never says so. */
 static void open_silent(struct world *w)
 {
@@ -700,6 +734,7 @@ int main(void)
 		cmocka_unit_test(call__cancel),
 		cmocka_unit_test(member__detach_under_way),
 		cmocka_unit_test(member__detach_outsider),
+		cmocka_unit_test(member__threads_count),
 		cmocka_unit_test(call__posts_without_memory),
 		cmocka_unit_test(scratch__gives_up),
 		cmocka_unit_test(scratch__vote_gives_up),

@@ -60,6 +60,10 @@ static inline int opts_put(void *to, const void *from, size_t known)
 
 uint64_t now_ns(void);
 
+/**
+ * struct tally - an open transport
+ * @members: attached; atomic
+ */
 struct tally {
 	const struct transport_ops	*ops;
 	void				*ctx;

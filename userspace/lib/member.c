@@ -44,7 +44,7 @@ int tally_close(struct tally *t)
 {
 	if (!t)
 		return 0;
-	if (t->members)
+	if (__atomic_load_n(&t->members, __ATOMIC_ACQUIRE))
 		return -EBUSY;
 	t->ops->close(t->ctx);
 	free(t);
@@ -103,7 +103,8 @@ int tally_attach(struct tally *t, uint32_t group, uint32_t rank,
 	err = tally_call_create(m, &m->scratch);
 	if (err)
 		goto err_detach;
-	t->members++;
+	/* Other threads may attach and detach other members. */
+	__atomic_fetch_add(&t->members, 1, __ATOMIC_RELAXED);
 	*out = m;
 	return 0;
 
@@ -122,7 +123,8 @@ int tally_detach(struct tally_member *m)
 	m->t->ops->detach(&m->link);
 	while (m->calls)
 		call_free(m->calls);
-	m->t->members--;
+	/* Whoever sees none left may close what was used until here. */
+	__atomic_fetch_sub(&m->t->members, 1, __ATOMIC_RELEASE);
 	free(m);
 	return 0;
 }
