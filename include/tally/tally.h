@@ -527,6 +527,11 @@ int tally_post(struct tally_call *call);
  * -ECONNABORTED by another member
  * -EHOSTDOWN	a chunk could not be decided: report.missing names the silent.
  *		A bounded call's member is STALE then, as with -ESTALE
+ * -EINVAL, -EMSGSIZE	the module refused a collective that the library took
+ *		for possible: they disagree on the group
+ * -EPROTO	the transport contradicts itself: a chunk has no outcome
+ * -ERANGE	the module found a contribution out of range, and did not send
+ *		it: something wrote to the cells.  STALE as with -EHOSTDOWN
  * -ESTALE	this member must receive state: tally_rejoin()
  * -ETIMEDOUT	not within its timeout: report.missing names who
  * -ENODEV	the group or its network namespace is gone
@@ -544,9 +549,12 @@ int tally_test(struct tally_call *call);
 int tally_wait(struct tally_call *call, uint32_t timeout_us);
 
 /*
- * End a call with -ECANCELED; tally_wait() still has to see it end.  Parts that
- * were not submitted are left out, which makes this member STALE, as cancelling
- * a bounded collective does.
+ * End a call with -ECANCELED, unless it has an error already; tally_wait() still
+ * has to see it end.  All parts of a reliable call are submitted, if only to be
+ * cancelled, so that the member stays in step.  Cancelling a bounded collective
+ * makes it STALE, and the rest of the call is left out.
+ *
+ * Return: 0; -EINVAL: never posted; -EALREADY: it has ended.
  */
 int tally_cancel(struct tally_call *call);
 

@@ -280,6 +280,7 @@ static void call__cancel(void **state)
 	assert_int_equal(tally_cancel(calls.c[0]), -EALREADY);
 	/* All parts were submitted, if only to be cancelled. */
 	assert_int_equal(w.g->member[0].next, report_of(calls.c[0]).parts);
+	assert_false(w.m[0]->stale);
 	/* Bounded: the member is left behind, the rest not submitted. */
 	tally_all_reduce_init(calls.c[0], in[0], out[0], COUNT, NULL);
 	tally_post(calls.c[0]);
@@ -347,6 +348,8 @@ static void init__bad_arguments(void **state)
 	REFUSED(o.weight = TALLY_WEIGHT_MAX + 1, -EINVAL);
 	REFUSED(o.scale = INFINITY, -EINVAL);
 	REFUSED(o.participants = 0x10, -EINVAL);
+	REFUSED(o.bound_us = TALLY_TIME_MAX_US + 1, -EINVAL);
+	REFUSED(o.timeout_us = TALLY_TIME_MAX_US + 1, -EINVAL);
 	REFUSED(o.size = 2, -EINVAL);
 	REFUSED(o.__reserved = 1, -EINVAL);
 	REFUSED((o.dtype = TALLY_DTYPE_U64, o.carry = carry), -EINVAL);

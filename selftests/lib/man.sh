@@ -77,6 +77,19 @@ done >"$out"
 [ ! -s "$out" ]
 result $? "the pages say what a child may not do"
 
+# How a call may end: the same in the header and in the manual.
+for error in EBADMSG ECANCELED ECONNABORTED EHOSTDOWN EINVAL EMSGSIZE ENODEV \
+		EPROTO ERANGE ESTALE ETIMEDOUT; do
+	sed -n '/^ \* Get on with the member/,/^int tally_test/p' \
+		include/tally/tally.h | grep -q -- "^ \* -.*$error" ||
+		echo "tally.h: $error"
+	sed -n '/^\.Sh ERRORS/,/^Initialising/p' \
+		userspace/man/tally_collectives.3 |
+		grep -q "^\.It Bq Er .*$error" || echo "manual: $error"
+done >"$out"
+[ ! -s "$out" ]
+result $? "the header and the manual name how a call may end"
+
 make -s build/selftests/lib/example >"$out" 2>&1
 result $? "the example of libtally.7 compiles without a warning"
 

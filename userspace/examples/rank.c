@@ -260,9 +260,11 @@ static int step(struct rank *r)
 		return fail(r, err, "summing gradients in group %u: %s",
 			    r->link->group, strerror(-err));
 	err = tally_post(r->call);
-	if (!err)
+	/* What was not posted has no report but that of the step before. */
+	if (!err) {
 		err = tally_wait(r->call, TALLY_WAIT_END);
-	tally_get_report(r->call, &report);
+		tally_get_report(r->call, &report);
+	}
 	if (left_behind(err)) {
 		r->o->lost_values += report.lost_values;
 		return rejoin(r);

@@ -120,7 +120,9 @@ static int resolve_opts(const struct tally_member *m, uint8_t op,
 	if (err)
 		return err;
 	if (o->flags & ~CALL_FLAGS || o->__reserved || o->__reserved2 ||
-	    o->weight > TALLY_WEIGHT_MAX || !isfinite(o->scale))
+	    o->weight > TALLY_WEIGHT_MAX || !isfinite(o->scale) ||
+	    o->bound_us > TALLY_TIME_MAX_US ||
+	    o->timeout_us > TALLY_TIME_MAX_US)
 		return -EINVAL;
 	if (!o->participants)
 		o->participants = m->link.geo.out_members;
