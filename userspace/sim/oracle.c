@@ -27,6 +27,7 @@
 struct contribution {
 	bool			valid;
 	bool			open;	/* submitted, not completed */
+	bool			cancelled;
 	bool			astray;	/* another one than the first's */
 	struct tally_submit	req;
 	u64			submit_ns;
@@ -151,6 +152,7 @@ void sim_oracle_submit(struct sim_proc *p, const struct tally_submit *req)
 	c->req = *req;
 	c->submit_ns = sim->now;
 	c->open = true;
+	c->cancelled = false;
 	if (!c->cells)
 		c->cells = malloc(cells_of(sim) * cell_bytes(sim));
 	if (!c->cells)
@@ -459,6 +461,14 @@ void sim_oracle_stale(struct sim *sim, u32 rank, u32 seq)
 	sim->oracle->any_stale = true;
 }
 
+void sim_oracle_cancel(struct sim_proc *p, u32 seq)
+{
+	struct record *record = record_at(p->sim, seq);
+
+	if (record->from[p->rank].valid)
+		record->from[p->rank].cancelled = true;
+}
+
 void sim_oracle_detach(struct sim_proc *p)
 {
 	u32 i;
@@ -502,13 +512,21 @@ static void status_check(struct sim_proc *p, struct contribution *c,
 	    done->status == -ERANGE || done->status == -EINVAL)
 		sim_fail(p->sim, "rank %u seq %u: %d", p->rank, done->seq,
 			 done->status);
+	if (done->status == -ECANCELED) {
+		if (!c->cancelled)
+			sim_fail(p->sim, "rank %u seq %u: nobody cancelled it",
+				 p->rank, done->seq);
+		return;
+	}
 	/*
-	 * A STALE rank does not do its part in what is reliable; that holds
-	 * up the window of who waits for it, and what is bounded behind it.
+	 * A STALE rank does not do its part in what is reliable, nor does one
+	 * that cancelled it; that holds up the window of who waits for it, and
+	 * what is bounded behind it.
 	 */
 	if (!faults && done->status != -EBADMSG &&
 	    !(mixed && p->sim->oracle->any_stale) &&
-	    !(reliable && (s->stops || mixed || p->sim->oracle->any_stale)))
+	    !(reliable && (s->stops || s->cancels || mixed ||
+			   p->sim->oracle->any_stale)))
 		sim_fail(p->sim, "rank %u seq %u: %d without a fault, missing %llx",
 			 p->rank, done->seq, done->status,
 			 (u64)done->missing);

@@ -40,11 +40,17 @@ static void script_op(struct sim_proc *p, struct tally_submit *req)
 	memset(req, 0, sizeof(*req));
 	req->size = sizeof(*req);
 	req->op = script_bit(p, 1, s->ops);
-	req->weight = 1;
+	req->weight = s->weight;
 	req->participants = p->sim->members;
 	if (script(p, 2, 1000000) < s->clique_ppm) {
 		req->participants = mix(mix(p->sim->seed, p->step), p->op) &
 				    p->sim->members;
+		if (!req->participants)
+			req->participants = p->sim->members;
+	}
+	if (script(p, 7, 1000000) < s->apart_ppm) {
+		req->participants &= ~p->sim->node[script(p, 8, p->sim->nodes)]
+					.engine->rule.local;
 		if (!req->participants)
 			req->participants = p->sim->members;
 	}
@@ -81,7 +87,7 @@ static void cell_fill(struct sim_proc *p, const struct tally_submit *req,
 	cell->exponent = TALLY_EXP_NONE;
 	if (req->op == TALLY_OP_BARRIER)
 		return;
-	cell->weight = tally_put32(sim_pick(p->sim, 3));
+	cell->weight = tally_put32(sim_pick(p->sim, s->cell_weights));
 	if (!tally_op_gathers(req->op) && sim_chance(p->sim, s->zero_ppm))
 		return;
 	if (tally_lane_fixed(req->lane) && sim_chance(p->sim,
@@ -473,6 +479,38 @@ void sim_proc_stop(struct sim_proc *p, u64 ns)
 		return;
 	p->stopped = true;
 	sim_at(p->sim, p->sim->now + ns, resume, p, 0);
+}
+
+static void lag(struct sim *sim, void *arg, u64 seqs)
+{
+	struct sim_proc *p = arg;
+	s32 behind = 0;
+	u32 r;
+
+	for (r = 0; r < sim->scenario.ranks; r++)
+		behind = max(behind, tally_seq_diff(sim->proc[r].seq, p->seq));
+	if (behind >= (s32)seqs || sim->calm)
+		resume(sim, p, 0);
+	else
+		sim_at(sim, sim->now + 20 * SIM_US, lag, p, seqs);
+}
+
+void sim_proc_lag(struct sim_proc *p, u64 seqs)
+{
+	if (p->stopped)
+		return;
+	p->stopped = true;
+	lag(p->sim, p, seqs);
+}
+
+/* One of those under way; another thread of the process does that. */
+void sim_proc_cancel(struct sim_proc *p)
+{
+	u32 seq = p->seq - 1 - sim_pick(p->sim, p->pending);
+
+	if (p->state != PROC_DEAD &&
+	    !tally_engine_cancel(p->node->engine, p->rank, seq, p->sim->now))
+		sim_oracle_cancel(p, seq);
 }
 
 static void proc_start(struct sim *sim, void *arg, u64 value)

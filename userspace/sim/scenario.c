@@ -28,6 +28,8 @@ static void scenario_base(struct sim *sim)
 	s->clique_ppm = 200000;
 	s->zero_ppm = 50000;
 	s->nonfinite_ppm = 10000;
+	s->weight = 1;
+	s->cell_weights = 3;
 	s->bound_us = 3000 + sim_pick(sim, 20000);
 	s->settle_us = 10000;
 	s->timeout_us = 3000000;
@@ -59,11 +61,82 @@ static void scenario_lossy(struct sim *sim)
 	s->link.tail_ns = (1 + sim_pick(sim, 30)) * SIM_MS;
 }
 
+/* Groups of one, two and 64; long shards.  What fits into memory and time. */
+static void edges_size(struct sim *sim)
+{
+	struct sim_scenario *s = &sim->scenario;
+
+	switch (sim_pick(sim, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		s->ranks = 1 + sim_pick(sim, 2);
+		break;
+	case 3:
+		s->ranks = 9 + sim_pick(sim, SIM_RANKS - 8);
+		s->shard_chunks = 1 + sim_pick(sim, 2);
+		s->cell_words = 8;
+		break;
+	case 4:
+		s->ranks = 1 + sim_pick(sim, 4);
+		s->shard_chunks = 100 + sim_pick(sim, 400);
+		s->cell_words = 8;
+		break;
+	}
+	/* That many leave i8 too few bits. */
+	if (s->ranks > 1u << (8 - TALLY_LANE_BITS_MIN))
+		s->lanes &= ~(1u << TALLY_LANE_I8);
+	s->per_node = min(s->ranks, 1 + sim_pick(sim, 4));
+	s->window = sim_chance(sim, 500000) ? 8 : 16;
+	if (s->ranks * s->shard_chunks > 64)
+		s->steps = 3;
+}
+
+static void scenario_edges(struct sim *sim)
+{
+	struct sim_scenario *s = &sim->scenario;
+
+	s->reliable_ppm = sim_pick(sim, 3) * 500000;
+	if (!s->reliable_ppm)
+		s->ops = SUMS;
+	edges_size(sim);
+	if (sim_chance(sim, 300000))
+		s->seq = (1u << 31) - sim_pick(sim, 40);
+	if (sim_chance(sim, 300000))
+		s->clique_ppm = 1000000;
+	s->apart_ppm = sim_pick(sim, 3) * 400000;
+	if (sim_chance(sim, 500000)) {
+		s->cell_weights = 1 + sim_pick(sim, TALLY_WEIGHT_MAX);
+		s->weight = TALLY_WEIGHT_MAX + 1 - s->cell_weights;
+	}
+	if (sim_chance(sim, 500000))
+		s->link.loss_ppm = 0;
+	if (sim_chance(sim, 300000))
+		s->link.delay_ns = 1000ull * (sim_pick(sim, 2) ? s->bound_us :
+					      s->settle_us) +
+				   sim_pick(sim, 10) * SIM_MS;
+	if (sim_chance(sim, 400000))
+		s->cancels = 1 + sim_pick(sim, 4);
+	if (sim_chance(sim, 400000)) {
+		s->stops = sim_pick(sim, 3);
+		s->kills = sim_pick(sim, 2);
+		s->together = true;
+	}
+	/* Who is to fall behind by so much needs somebody who goes on. */
+	if (!s->reliable_ppm && sim_chance(sim, 500000)) {
+		s->lags = 1 + sim_pick(sim, 3);
+		s->step_ops = SIM_STEP_OPS;
+		s->steps = 8;
+	}
+}
+
 /*
  * Kinds: clean and lossy (reliable collectives), bounded, mixed (both: who is
  * slow may become STALE, and what is reliable may then fail), hostile (one
  * node's packets are made up), stop (processes stopped and killed), crash
- * (nodes die), split (one-way partitions and nodes that cannot send).
+ * (nodes die), split (one-way partitions and nodes that cannot send), edges
+ * (sizes, delays, seqs and weights at their limits; processes late by a window;
+ * nodes whose processes are stopped and killed together; CANCEL).
  */
 void sim_scenario_random(struct sim *sim, const char *kind)
 {
@@ -77,6 +150,10 @@ void sim_scenario_random(struct sim *sim, const char *kind)
 		return;
 	if (!strcmp(kind, "mixed")) {
 		s->reliable_ppm = 400000;
+		return;
+	}
+	if (!strcmp(kind, "edges")) {
+		scenario_edges(sim);
 		return;
 	}
 	if (!strcmp(kind, "hostile")) {
@@ -117,14 +194,39 @@ void sim_scenario_random(struct sim *sim, const char *kind)
 	}
 }
 
+typedef void (*proc_fault)(struct sim_proc *p, u64 value);
+
+/* A process, perhaps with all others of its node. */
+static void strike(struct sim_proc *p, proc_fault fault, u64 value)
+{
+	struct sim *sim = p->sim;
+	u32 r;
+
+	for (r = 0; r < sim->scenario.ranks; r++) {
+		if (r == p->rank || (sim->scenario.together &&
+				     sim->node_of[r] == p->node->index))
+			fault(&sim->proc[r], value);
+	}
+}
+
 static void do_stop(struct sim *sim, void *arg, u64 ns)
 {
-	sim_proc_stop(arg, ns);
+	strike(arg, sim_proc_stop, ns);
 }
 
 static void do_kill(struct sim *sim, void *arg, u64 ns)
 {
-	sim_proc_kill(arg, ns);
+	strike(arg, sim_proc_kill, ns);
+}
+
+static void do_lag(struct sim *sim, void *arg, u64 seqs)
+{
+	strike(arg, sim_proc_lag, seqs);
+}
+
+static void do_cancel(struct sim *sim, void *arg, u64 value)
+{
+	sim_proc_cancel(arg);
 }
 
 static void do_crash(struct sim *sim, void *arg, u64 value)
@@ -174,6 +276,14 @@ static void plan_faults(struct sim *sim)
 		sim_at(sim, sim_random(sim) % (200 * SIM_MS), do_kill,
 		       &sim->proc[sim_pick(sim, s->ranks)],
 		       sim_random(sim) % (200 * SIM_MS));
+	for (i = 0; i < s->lags; i++)
+		sim_at(sim, sim_random(sim) % (100 * SIM_MS), do_lag,
+		       &sim->proc[sim_pick(sim, s->ranks)],
+		       (const u32[]){ s->window, s->window + 1,
+				      2 * s->window }[sim_pick(sim, 3)]);
+	for (i = 0; i < s->cancels; i++)
+		sim_at(sim, sim_random(sim) % (100 * SIM_MS), do_cancel,
+		       &sim->proc[sim_pick(sim, s->ranks)], 0);
 	for (i = 0; i < s->crashes; i++)
 		sim_at(sim, sim_random(sim) % (300 * SIM_MS), do_crash,
 		       &sim->node[sim_pick(sim, sim->nodes)], 0);

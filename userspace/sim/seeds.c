@@ -10,6 +10,7 @@
 
 static const char * const kinds[] = {
 	"clean", "lossy", "bounded", "mixed", "hostile", "stop", "crash", "split",
+	"edges",
 };
 
 struct totals {

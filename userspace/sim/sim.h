@@ -140,6 +140,9 @@ int sim_proc_init(struct sim *sim, u32 rank);
 void sim_proc_wake(struct sim_proc *proc);
 void sim_proc_stop(struct sim_proc *proc, u64 ns);
 void sim_proc_kill(struct sim_proc *proc, u64 restart_ns);
+/* Stop until another rank is @seqs collectives further. */
+void sim_proc_lag(struct sim_proc *proc, u64 seqs);
+void sim_proc_cancel(struct sim_proc *proc);
 
 /* oracle.c */
 struct sim_oracle;
@@ -150,6 +153,7 @@ void sim_oracle_submit(struct sim_proc *proc, const struct tally_submit *req);
 void sim_oracle_complete(struct sim_proc *proc,
 			 const struct tally_completion *done);
 void sim_oracle_stale(struct sim *sim, u32 rank, u32 seq);
+void sim_oracle_cancel(struct sim_proc *proc, u32 seq);
 void sim_oracle_detach(struct sim_proc *proc);
 void sim_oracle_step(struct sim_proc *proc);
 void sim_oracle_value(struct sim_proc *proc);
@@ -171,9 +175,12 @@ struct sim_scenario {
 	u32			lanes;		/* mask of 1 << enum tally_lane */
 	u32			reliable_ppm;	/* all_reduce, reduce_scatter */
 	u32			clique_ppm;	/* collectives of some ranks only */
+	u32			apart_ppm;	/* of all but one node's ranks */
 	u32			uneven_ppm;	/* blocks with another exponent */
 	u32			zero_ppm;
 	u32			nonfinite_ppm;
+	u32			weight;		/* of a contribution */
+	u32			cell_weights;	/* and of a block, below this */
 	u32			bound_us;
 	u32			settle_us;
 	u32			timeout_us;
@@ -182,6 +189,9 @@ struct sim_scenario {
 	struct sim_link_config	link;
 	u32			stops;		/* processes stopped for a while */
 	u32			kills;		/* processes killed and started again */
+	bool			together;	/* with all ranks of their node */
+	u32			lags;		/* processes that fall behind */
+	u32			cancels;	/* collectives given up under way */
 	u32			crashes;	/* nodes that die */
 	u32			partitions;	/* one direction of one pair, a while */
 	u32			deaf;		/* nodes that cannot send, a while */
