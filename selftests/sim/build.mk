@@ -3,7 +3,7 @@
 # The protocol's invariants under thousands of seeds, no kernel needed.
 
 sim-tests := $(addprefix selftests/sim/,reliable.sh bounded.sh faults.sh \
-	       hostile.sh found.sh sanitized.sh)
+	       hostile.sh edges.sh found.sh sanitized.sh)
 
 tests-native += $(sim-tests)
 
