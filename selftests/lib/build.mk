@@ -3,7 +3,7 @@
 # The library's tests, against a group in memory, with sanitizers.
 
 libtest-dir := $(B)/selftests/lib
-libtest-names := calls codec carry collectives conservation state report
+libtest-names := calls codec carry collectives conservation state report timeouts
 libtest-names := $(filter $(notdir $(basename $(wildcard selftests/lib/*.c))),\
 		   $(libtest-names))
 libtest-bin := $(libtest-names:%=$(libtest-dir)/%)

@@ -72,6 +72,17 @@ static void leave_behind(struct world *w, uint32_t rank)
 	memset(actors[rank].state, 0x22, BYTES);
 }
 
+/* Rank 0 has to come back, and follows before the others go on. */
+static void setup_left_behind(struct world *w)
+{
+	uint32_t i;
+
+	setup(w);
+	leave_behind(w, 0);
+	for (i = 1; i < N; i++)
+		actors[i].late = 20000;
+}
+
 static void run_actors(uint32_t without)
 {
 	pthread_t thread[N];
@@ -217,10 +228,7 @@ static void sync__late_voter(void **state)
 	uint32_t i;
 
 	(void)state;
-	setup(&w);
-	leave_behind(&w, 0);
-	for (i = 1; i < N; i++)
-		actors[i].late = 20000;
+	setup_left_behind(&w);
 	w.g->mask = mask_vote;
 	w.g->arg = &mask;
 	run_actors(0);
@@ -249,10 +257,7 @@ static void rejoin__after_a_failed_transfer(void **state)
 	uint32_t i;
 
 	(void)state;
-	setup(&w);
-	leave_behind(&w, 0);
-	for (i = 1; i < N; i++)
-		actors[i].late = 20000;
+	setup_left_behind(&w);
 	w.g->status = status_of_transfer;
 	run_actors(0);
 	for (i = 0; i < N; i++) {
