@@ -656,8 +656,8 @@ int tally_sync(struct tally_member *m, void *state, size_t bytes,
  * next collective is the others' next one.
  *
  * Return: 0; -ETIMEDOUT: nobody sent state in time, try again; -EBUSY: calls
- * under way; -EALREADY: not STALE; else as tally_broadcast().  After an error of the
- * transfer the member is still STALE, and may try again.
+ * under way; -EALREADY: not STALE; else as tally_broadcast().  After an error of
+ * the transfer the member is still STALE, and may try again.
  */
 int tally_rejoin(struct tally_member *m, void *state, size_t bytes,
 		 const struct tally_state_opts *opts,

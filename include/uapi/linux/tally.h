@@ -36,16 +36,19 @@
  *	EAGAIN		not now: nothing to read, or SUBMIT outruns a slow member;
  *			poll() says when
  *	EBADMSG		members disagree on what this collective is
- *	EBUSY		the rank is attached already, or the window is full of
- *			completions that nobody read
+ *	EBUSY		the rank or the file is attached already, old cells are
+ *			still mapped, the window is full of collectives that are
+ *			under way or were not read, or a rejoin is under way
  *	ECANCELED	cancelled here
  *	ECONNABORTED	cancelled by another member
  *	EFAULT		bad pointer
  *	EHOSTDOWN	a chunk could not be decided: `missing` names the silent
  *	EINVAL		a field is out of range or reserved
  *	EMSGSIZE	the collective has more chunks than the group's cells
+ *	ENOBUFS		cells beyond the limit net.tally.mem_max
  *	ENODEV		the group or its network namespace is gone
  *	ENOENT		no such group, rank or collective
+ *	ENOMEM		no memory for the cells
  *	ENOTCONN	not attached
  *	ENOTTY		unknown command
  *	EPERM, EACCES	not allowed to use this group
