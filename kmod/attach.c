@@ -56,7 +56,7 @@ static int engine_attach(struct tally_file *file, struct tally_host *host,
 				  cells->result, &attach->out_seq, &stale);
 	if (!err) {
 		attach->out_flags = stale ? TALLY_ATTACH_STALE : 0;
-		host->files[attach->rank] = file;
+		WRITE_ONCE(host->files[attach->rank], file);
 		tally_netlink_event(host->ns, host->config.group,
 				    TALLY_EVENT_ATTACH, attach->rank,
 				    attach->out_seq, BIT_ULL(attach->rank));
@@ -130,7 +130,7 @@ out:
 static void engine_detach(struct tally_file *file, struct tally_host *host)
 {
 	mutex_lock(&host->mutex);
-	host->files[file->rank] = NULL;
+	WRITE_ONCE(host->files[file->rank], NULL);
 	if (!host->dead) {
 		tally_engine_detach(host->engine, file->rank, ktime_get_ns());
 		tally_netlink_event(host->ns, host->config.group,
