@@ -92,6 +92,8 @@ static void rejoin_shard(struct tally_engine *e, struct tally_member *m,
 {
 	u32 i;
 
+	/* In this very run: the next one may be that of its deadline. */
+	tally_owned_begin_newer(e, m, o);
 	if (!o->valid || o->about.state != TALLY_SLOT_OPEN ||
 	    o->about.flags & TALLY_F_RELIABLE ||
 	    !(o->about.participants >> m->rank & 1) ||

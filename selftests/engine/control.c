@@ -308,9 +308,39 @@ static void probe__is_rare(void **state)
 	assert_in_range(host->sent, 10, 40);
 }
 
+/* No second reason to run may come before the deadline. */
+static void rejoin__answers_at_once(void **state)
+{
+	struct host *host = *state;
+	struct tally_submit req = {
+		.size = sizeof(req), .op = TALLY_OP_REJOIN,
+		.timeout_us = 1000000,
+	};
+	struct tally_hdr hdr = packet(TALLY_CONTRIB, TALLY_OP_ALL_REDUCE, 1,
+				      tally_shard_of(3, 0, 0));
+	const struct tally_keys *keys = tally_engine_keys(host->engine);
+	struct tally_payload none = {};
+
+	assert_int_equal(tally_engine_submit(host->engine, 0, &req, SECOND),
+			 0);
+	tally_engine_run(host->engine, SECOND);
+	hdr.lane = TALLY_LANE_W64;
+	hdr.exponent = TALLY_EXP_NONE;
+	hdr.time = tally_put16(tally_time_pack(20000));
+	hdr.tag = tally_tag(keys, &hdr, 0);
+	assert_int_equal(tally_engine_contrib(host->engine, &hdr, &none,
+					      SECOND), TALLY_KEEP);
+	host->sent = 0;
+	tally_engine_run(host->engine, SECOND);
+	/* One block of zeros to each of the other two owners. */
+	assert_int_equal(host->sent, 2);
+	assert_int_equal(host->last.type, TALLY_CONTRIB);
+	assert_true(host->last.flags & TALLY_F_REJOIN);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 UNIT_MAIN(TEST(control__out_of_range), TEST(control__made_up_seq),
 	  TEST(nack__too_soon), TEST(probe__answers_are_limited),
 	  TEST(receipt__of_own_shard), TEST(nack__ahead),
-	  TEST(probe__is_rare))
+	  TEST(probe__is_rare), TEST(rejoin__answers_at_once))
