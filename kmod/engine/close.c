@@ -58,6 +58,8 @@ void tally_owned_expire(struct tally_engine *e, struct tally_member *m,
 
 	if (!tally_owned_end(o))
 		return;
+	/* Ranks here that wait for it have run before. */
+	e->again = true;
 	for_each_set_bit(i, o->opened, e->config.shard_chunks)
 		owned_close(e, m, o, i, true);
 	for (i = 0; i < o->count; i++) {

@@ -121,6 +121,27 @@ static bool own_given_up(struct tally_engine *e, u32 owner, u32 seq)
 	return !o->valid || o->seq != seq || !tally_owned_publishing(e, o);
 }
 
+/*
+ * A closed shard of another rank here: what nothing came for is VOID, as if a
+ * node had asked.  The owner's own submit may never come, if it is STALE.
+ */
+static void settle_own(struct tally_engine *e, struct tally_coll *c, u32 shard,
+		       u32 owner)
+{
+	u32 first = tally_layout_first(&c->layout, shard), i;
+	struct tally_member *m = e->by_rank[owner];
+	struct tally_owned *o = tally_owned_at(e, m, c->req.seq);
+
+	if (!o->valid || o->seq != c->req.seq ||
+	    o->about.state != TALLY_SLOT_CLOSED || o->about.shape != c->shape)
+		return;
+	for (i = 0; i < tally_layout_count(&c->layout, shard); i++) {
+		if (tally_cell_state(c, first + i) != CELL_FULL &&
+		    !test_bit(i, o->over))
+			tally_owned_void(e, m, o, i);
+	}
+}
+
 static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 			struct tally_coll *c, u32 shard, bool late)
 {
@@ -131,8 +152,10 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 	u64 first = late ? e->now : ask_first(e, c, node), idle, progress;
 
 	/* A shard of this node closes by itself, unless it was given up. */
-	if (node == e->config.self && !own_given_up(e, owner, c->req.seq))
+	if (node == e->config.self && !own_given_up(e, owner, c->req.seq)) {
+		settle_own(e, c, shard, owner);
 		return TALLY_NEVER;
+	}
 	/* Others' RESULTs have come and stopped coming: one may be lost. */
 	progress = READ_ONCE(c->progress_ns);
 	if (!ask->since && progress) {
