@@ -83,7 +83,14 @@ hasnt()
 	result $? "$1"
 }
 
-trap 'rm -rf "$dir"' EXIT
+cleanup()
+{
+	for ns in h0 h1 h2 h3 switch; do
+		ip netns del $ns 2>/dev/null
+	done
+	rm -rf "$dir"
+}
+trap cleanup EXIT
 
 ip netns add switch
 ip -n switch link add br0 type bridge
