@@ -69,7 +69,8 @@ int nl_talk(struct nl *nl, struct req *req, mnl_cb_t cb, void *data);
 /**
  * struct abi_group - what tests set of a group
  * @id: number
- * @payload: bytes; 0: do not set; as are all below
+ * @epoch: of the membership; 0: do not set; as are all below
+ * @payload: bytes
  * @window: collectives in flight
  * @max_bytes: of a collective
  * @bound_us: bound
@@ -80,6 +81,7 @@ int nl_talk(struct nl *nl, struct req *req, mnl_cb_t cb, void *data);
  */
 struct abi_group {
 	uint16_t	id;
+	uint32_t	epoch;
 	uint32_t	payload;
 	uint32_t	window;
 	uint32_t	max_bytes;
@@ -96,6 +98,9 @@ int group_do(struct nl *nl, uint8_t cmd, uint16_t id);
 /* @address: "10.1.2.3" or "fd00::1"; port 0: the usual. */
 int member_add(struct nl *nl, uint16_t id, uint32_t rank, const char *address,
 	       uint16_t port);
+/* At the usual port, for 2^@cap leaves. */
+int member_add_capped(struct nl *nl, uint16_t id, uint32_t rank,
+		      const char *address, uint32_t cap);
 /* Counters of a group, or of no group with id 0. */
 struct stats {
 	uint64_t	counts[__TALLY_COUNT_END];

@@ -179,6 +179,7 @@ int group_add(struct nl *nl, const struct abi_group *group)
 
 	req_begin(&req, TALLY_CMD_GROUP_NEW, 0);
 	req_group(&req, group->id);
+	put_some(&req, TALLY_A_GROUP_EPOCH, group->epoch);
 	put_some(&req, TALLY_A_GROUP_PAYLOAD, group->payload);
 	put_some(&req, TALLY_A_GROUP_WINDOW, group->window);
 	put_some(&req, TALLY_A_GROUP_MAX_BYTES, group->max_bytes);
@@ -204,8 +205,8 @@ int group_do(struct nl *nl, uint8_t cmd, uint16_t id)
 	return nl_talk(nl, &req, NULL, NULL);
 }
 
-int member_add(struct nl *nl, uint16_t id, uint32_t rank, const char *address,
-	       uint16_t port)
+static int member_put(struct nl *nl, uint16_t id, uint32_t rank,
+		      const char *address, uint16_t port, uint32_t cap)
 {
 	uint8_t ip[16];
 	struct req req;
@@ -221,8 +222,21 @@ int member_add(struct nl *nl, uint16_t id, uint32_t rank, const char *address,
 		mnl_attr_put(req.nlh, TALLY_A_MEMBER_ADDR6, 16, ip);
 	if (port)
 		mnl_attr_put_u16(req.nlh, TALLY_A_MEMBER_PORT, port);
+	put_some(&req, TALLY_A_MEMBER_CAP, cap);
 	req_end(&req);
 	return nl_talk(nl, &req, NULL, NULL);
+}
+
+int member_add(struct nl *nl, uint16_t id, uint32_t rank, const char *address,
+	       uint16_t port)
+{
+	return member_put(nl, id, rank, address, port, 0);
+}
+
+int member_add_capped(struct nl *nl, uint16_t id, uint32_t rank,
+		      const char *address, uint32_t cap)
+{
+	return member_put(nl, id, rank, address, 0, cap);
 }
 
 /**
