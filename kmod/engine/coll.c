@@ -334,6 +334,7 @@ void tally_coll_activate(struct tally_engine *e, struct tally_member *m,
 		return;
 	}
 	memset(c->promised, 0, sizeof(*c->promised) * c->layout.chunks);
+	tally_rtt_measure(e, m, tally_nodes_of(e, req->participants));
 	tally_coll_send_init(e, m, c);
 	for (i = 0; i < c->layout.chunks; i++)
 		WRITE_ONCE(c->cell[i], req->seq << 3 | CELL_EMPTY);

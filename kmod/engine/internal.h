@@ -33,6 +33,7 @@
 #define TALLY_ASK_MIN_NS	(2 * 1000 * 1000ull)
 #define TALLY_ASK_MAX_NS	(100 * 1000 * 1000ull)
 #define TALLY_PROBE_NS		(100 * 1000 * 1000ull) /* 10 PROBEs a second */
+#define TALLY_RTT_EVERY_NS	(1000 * 1000 * 1000ull) /* measured again */
 #define TALLY_PROBE_BURST	16u	/* that a node may send at once */
 #define TALLY_REMIND_NS		(10 * 1000 * 1000ull)
 #define TALLY_REMINDERS		8
@@ -107,7 +108,8 @@ enum tally_coll_state {
 /**
  * struct tally_settle - what is asked for one shard
  * @at: when to ask next
- * @since: the owner has been silent since; 0: not asked yet
+ * @since: first time asked; 0: not yet
+ * @silent_ns: first time asked since the owner answered; 0: it has answered
  * @gone_ns: when the owner said that it keeps none any more; 0: it did not
  * @wait_ns: between asks
  * @waits_for: ranks that the owner said it waits for
@@ -115,6 +117,7 @@ enum tally_coll_state {
 struct tally_settle {
 	u64	at;
 	u64	since;
+	u64	silent_ns;
 	u64	gone_ns;
 	u64	wait_ns;
 	u64	waits_for;
@@ -263,6 +266,7 @@ struct tally_peer {
  * struct tally_node - a node as this one knows it
  * @ranks: that live there
  * @rtt_ns: 0: not measured
+ * @rtt_at: when a collective measures it again
  * @refuse_seq: it may hold RESULTs up to this seq that were voided
  * @refuse_left: so many times it is told so even if it is silent
  * @remind_at: when it is told next
@@ -274,6 +278,7 @@ struct tally_peer {
 struct tally_node {
 	u64	ranks;
 	u64	rtt_ns;
+	u64	rtt_at;
 	u32	refuse_seq;
 	u32	refuse_left;
 	u64	remind_at;
@@ -598,6 +603,8 @@ void tally_peer_seen(struct tally_engine *e, const struct tally_hdr *hdr,
 u32 tally_majority(struct tally_engine *e, u64 participants,
 		   const struct tally_member *m);
 void tally_marks_follow(struct tally_engine *e, struct tally_member *m);
+void tally_rtt_measure(struct tally_engine *e, struct tally_member *m,
+		       u64 nodes);
 u64 tally_wait_run(struct tally_engine *e, struct tally_member *m);
 enum tally_drop tally_probe_control(struct tally_engine *e,
 				    const struct tally_hdr *hdr);

@@ -111,6 +111,32 @@ static void probe_send(struct tally_engine *e, struct tally_member *m,
 	tally_packet_send(e, node, &hdr, NULL);
 }
 
+/**
+ * tally_rtt_measure - how far away are the nodes that a collective waits for?
+ * @e: the engine
+ * @m: a local rank that begins one
+ * @nodes: mask of nodes that take part
+ *
+ * A RESULT that a far node sends in time comes late: without its round trip it
+ * would be taken for silent.
+ */
+void tally_rtt_measure(struct tally_engine *e, struct tally_member *m,
+		       u64 nodes)
+{
+	u32 node;
+
+	for (node = 0; node < e->config.nodes; node++) {
+		struct tally_node *peer = &e->node[node];
+
+		if (node == e->config.self || !(nodes >> node & 1) ||
+		    e->now < peer->rtt_at)
+			continue;
+		peer->rtt_at = e->now + (peer->rtt_ns ? TALLY_RTT_EVERY_NS :
+							TALLY_PROBE_NS);
+		probe_send(e, m, node);
+	}
+}
+
 /* SUBMIT waits for slow ranks: ask them how far they are. */
 u64 tally_wait_run(struct tally_engine *e, struct tally_member *m)
 {

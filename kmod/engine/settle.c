@@ -150,6 +150,7 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 	u32 node = e->config.node[owner];
 	struct tally_settle *ask = &c->ask[shard];
 	u64 first = late ? e->now : ask_first(e, c, node), idle, progress;
+	u64 settled;
 
 	/* A shard of this node closes by itself, unless it was given up. */
 	if (node == e->config.self && !own_given_up(e, owner, c->req.seq)) {
@@ -172,17 +173,22 @@ static u64 settle_shard(struct tally_engine *e, struct tally_member *m,
 		return TALLY_NEVER;
 
 	if (!ask->since)
-		ask->since = e->now;
+		ask->since = max(e->now, 1ull);
+	if (!ask->silent_ns)
+		ask->silent_ns = max(e->now, 1ull);
 	/* An owner's BUSY may have come before anything was asked. */
 	if (!ask->wait_ns)
 		ask->wait_ns = max(2 * tally_rtt(e, node), TALLY_ASK_MIN_NS);
 	if (node != e->config.self)
 		ask_node(e, m, c, shard, node);
 	/* An owner may take its whole bound, unless it says that it has ended. */
-	if (e->now - ask->since >= settle_ns(e, m, c, node) &&
-	    (ask->since == 1 || late || e->now >= ask_first(e, c, node)))
+	settled = ask->silent_ns + settle_ns(e, m, c, node);
+	if (ask->gone_ns ||
+	    (e->now >= settled && (late || e->now >= ask_first(e, c, node))))
 		ask_others(e, m, c, shard, node);
 	ask->at = e->now + ask->wait_ns;
+	if (e->now < settled)
+		ask->at = min(ask->at, settled);
 	ask->wait_ns = min(ask->wait_ns + ask->wait_ns / 2, TALLY_ASK_MAX_NS);
 	return ask->at;
 }
@@ -231,7 +237,8 @@ u64 tally_settle_waits(struct tally_engine *e, struct tally_coll *c, u32 shard,
 static void owner_gone(struct tally_engine *e, struct tally_settle *ask)
 {
 	ask->gone_ns = max(e->now, 1ull);
-	ask->since = 1;
+	if (!ask->since)
+		ask->since = ask->gone_ns;
 	ask->at = e->now;
 }
 
@@ -260,7 +267,9 @@ enum tally_drop tally_busy_control(struct tally_engine *e,
 		if (hdr->incast == TALLY_SAY_OPEN) {
 			if (node != e->config.node[owner])
 				continue;
-			c->ask[shard].since = e->now;
+			if (!c->ask[shard].since)
+				c->ask[shard].since = max(e->now, 1ull);
+			c->ask[shard].silent_ns = 0;
 			c->ask[shard].waits_for = tally_get64(hdr->mask) &
 						  c->layout.participants;
 		} else {

@@ -8,12 +8,16 @@
 #include "engine.h"
 #include "../unit/unit.h"
 
-#define SECOND	1000000000ull
+#define MS	1000000ull
+#define SECOND	(1000 * MS)
 
 /**
  * struct host - what the engine did
  * @sent: packets
  * @last: of them
+ * @count: by type
+ * @astray: asks for RESULTs to nodes that do not own the shard
+ * @asked: shards whose owners were asked
  */
 struct host {
 	struct tally_engine	*engine;
@@ -21,6 +25,9 @@ struct host {
 	void			*result;
 	uint32_t		sent;
 	struct tally_hdr	last;
+	uint32_t		count[__TALLY_TYPE_END];
+	uint32_t		astray;
+	uint32_t		asked;
 };
 
 static int host_send(void *priv, u32 node, const struct tally_hdr *hdr,
@@ -28,8 +35,16 @@ static int host_send(void *priv, u32 node, const struct tally_hdr *hdr,
 {
 	struct host *host = priv;
 
+	uint32_t shard = tally_get16(hdr->shard);
+
 	host->sent++;
 	host->last = *hdr;
+	host->count[hdr->type]++;
+	if (hdr->type == TALLY_NACK && hdr->incast == TALLY_ASK_RESULT) {
+		host->asked |= 1u << shard;
+		host->astray += tally_shard_owner(7, 3, tally_get32(hdr->seq),
+						  shard) != node;
+	}
 	return 0;
 }
 
@@ -338,9 +353,79 @@ static void rejoin__answers_at_once(void **state)
 	assert_true(host->last.flags & TALLY_F_REJOIN);
 }
 
+/* Run it whenever it wants to, from @now to @end. */
+static void run_until(struct host *host, u64 *now, u64 end)
+{
+	while (*now < end) {
+		u64 next = tally_engine_run(host->engine, *now);
+
+		*now = min(max(next, *now + 1), end);
+	}
+}
+
+/* A bound that is over here is not over where the owner is. */
+static void settle__waits_for_far_owners(void **state)
+{
+	struct host *host = *state;
+	struct tally_submit req;
+	u64 now = SECOND;
+	u32 rank;
+
+	submit(host, TALLY_OP_ALL_REDUCE, &req);
+	assert_int_equal(host->count[TALLY_PROBE], 2);
+	run_until(host, &now, SECOND + 15 * MS);
+	for (rank = 1; rank < 3; rank++) {
+		struct tally_hdr hdr = packet(TALLY_PROBE_ACK, 0, rank, 0);
+
+		hdr.sent_us = tally_put32((u32)(SECOND / 1000));
+		assert_int_equal(give(host, &hdr, NULL, now), TALLY_KEEP);
+	}
+	/* 20 ms until the bound is over, 8 round trips of 15 ms to settle. */
+	run_until(host, &now, SECOND + 140 * MS);
+	assert_true(host->count[TALLY_NACK] > 0);
+	assert_int_equal(host->count[TALLY_DECIDE], 0);
+	run_until(host, &now, SECOND + 400 * MS);
+	assert_true(host->count[TALLY_DECIDE] > 0);
+	/* Once a second is enough, for collectives as short as they may be. */
+	assert_int_equal(host->count[TALLY_PROBE], 2);
+}
+
+/* Who says that it is not ready is not silent. */
+static void settle__leaves_others_alone(void **state)
+{
+	struct tally_submit req = {
+		.size = sizeof(req), .op = TALLY_OP_ALL_REDUCE,
+		.lane = TALLY_LANE_I32, .flags = TALLY_SUBMIT_RELIABLE,
+		.participants = 7, .words = 3 * 8, .weight = 1,
+	};
+	struct host *host = *state;
+	u64 now = SECOND;
+	u32 shard;
+
+	assert_int_equal(tally_engine_submit(host->engine, 0, &req, now), 0);
+	while (now < 2 * SECOND) {
+		run_until(host, &now, now + MS);
+		for (shard = 0; shard < 3; shard++) {
+			struct tally_hdr hdr = packet(TALLY_BUSY,
+				TALLY_SAY_OPEN, shard, shard);
+
+			/* Seq 0: shard s is rank s's. */
+			if (host->asked >> shard & 1)
+				give(host, &hdr, NULL, now);
+		}
+		host->asked = 0;
+	}
+	assert_true(host->count[TALLY_NACK] > 20);
+	assert_int_equal(host->astray, 0);
+	run_until(host, &now, now + 200 * MS);
+	assert_true(host->astray > 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 UNIT_MAIN(TEST(control__out_of_range), TEST(control__made_up_seq),
 	  TEST(nack__too_soon), TEST(probe__answers_are_limited),
 	  TEST(receipt__of_own_shard), TEST(nack__ahead),
-	  TEST(probe__is_rare), TEST(rejoin__answers_at_once))
+	  TEST(probe__is_rare), TEST(rejoin__answers_at_once),
+	  TEST(settle__waits_for_far_owners),
+	  TEST(settle__leaves_others_alone))
