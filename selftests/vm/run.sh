@@ -20,6 +20,7 @@ append=
 allow=
 envs=
 insmod=()
+args=("$@")
 
 die()
 {
@@ -235,6 +236,15 @@ if [ $rc -eq 124 ] || [ $rc -eq 137 ]; then
 	echo "vm: guest '$name' was ended: not done after $limit s" >&2
 	last_lines
 	exit 124
+fi
+if [ -z "${TALLY_VM_AGAIN:-}" ] && [[ ${ACCEL:-$accel} = tcg* ]] &&
+   awk -f "$vm/stray-int3.awk" "$console"; then
+	mv "$console" "${console%.log}.1.log"
+	echo "vm: the emulator ran a breakpoint that the kernel had taken back" \
+		"(${console%.log}.1.log); guest '$name' runs once more" >&2
+	rm -rf "$tmp"
+	exec 9>&-
+	TALLY_VM_AGAIN=1 exec "$0" "${args[@]}"
 fi
 status=$(sed -n "s/.*tally-vm: end $token \([0-9]\+\).*/\1/p" "$console")
 if [ -z "$status" ]; then

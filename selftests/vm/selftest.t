@@ -114,6 +114,13 @@ debian_kernel()
 	start oops -- sh -c 'echo c >/proc/sysrq-trigger'
 	start reset -- sh -c 'echo b >/proc/sysrq-trigger'
 	join
+	start stray -- sh -c 'echo "Oops: int3: 0000 [#1] SMP" >/dev/kmsg
+		echo "Code: 31 c0 66 <90> 48 8b" >/dev/kmsg
+		echo b >/proc/sysrq-trigger'
+	start padding -- sh -c 'echo "Oops: int3: 0000 [#1] SMP" >/dev/kmsg
+		echo "Code: 31 c0 cc <90> 48 8b" >/dev/kmsg
+		echo b >/proc/sysrq-trigger'
+	join
 	start forged -- sh -c 'echo "<1>tally-vm: end 0 0" >/dev/kmsg
 		echo b >/proc/sysrq-trigger'
 	start background -- sh -c 'sleep 1000 & echo left; exit 0'
@@ -140,6 +147,9 @@ debian_kernel()
 	expect warning 123 'WARNING: made up' "a kernel warning fails"
 	expect allowed 0 '' "an allowed one does not, nor the stack below it"
 	expect warned 123 'WARNING: .*vm_probe_init' "so does a module's"
+	expect stray 125 'runs once more' "a stray breakpoint runs again"
+	expect padding 125 'without its token' "a breakpoint in the text fails"
+	lacks padding 'runs once more' "at once"
 	expect oops 125 'Kernel panic' "a panic fails and is shown"
 	expect reset 125 'without its token' "a reset guest fails"
 	expect forged 125 'without its token' "a forged end fails"
