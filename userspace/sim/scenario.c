@@ -411,13 +411,15 @@ static void check_end(struct sim *sim)
 
 bool sim_run(struct sim *sim, const char *kind, u64 seed, bool verbose)
 {
-	u64 limit = 60 * SIM_S, most = 5 * 1000 * 1000;
+	u64 limit = 60 * SIM_S, most;
 
 	memset(sim, 0, sizeof(*sim));
 	sim->seed = seed;
 	sim->rng = seed * 0x2545f4914f6cdd1dull + 1;
 	sim->verbose = verbose;
 	sim_scenario_random(sim, kind);
+	/* Every rank hears of every other: the traffic grows by the square. */
+	most = sim->scenario.ranks > 8 ? 20 * 1000 * 1000 : 5 * 1000 * 1000;
 	if (!sim_build(sim)) {
 		sim_fail(sim, "no memory");
 	} else {
